@@ -1,0 +1,41 @@
+# Four commands people type: make demo, make test, make check, make bench. CI types the same.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test check bench clean
+
+demo: $(VENV)/.demo
+	$(BIN)/tacit demo --out out/demo
+
+test: $(VENV)/.test
+	$(BIN)/pytest -n 2 --dist worksteal
+
+check: $(VENV)/.check
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.test
+	$(BIN)/python benchmarks/reference.py
+	$(BIN)/python benchmarks/speed.py
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+# One stamp per set of extras, renewed when the project file changes.
+$(VENV)/.demo: $(BIN)/python pyproject.toml
+	$(BIN)/pip install --quiet --editable ".[plot]"
+	@touch $@
+
+$(VENV)/.test: $(BIN)/python pyproject.toml
+	$(BIN)/pip install --quiet --editable ".[test]"
+	@touch $@
+
+$(VENV)/.check: $(BIN)/python pyproject.toml
+	$(BIN)/pip install --quiet --editable ".[test,check]"
+	@touch $@
+
+clean:
+	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .hypothesis

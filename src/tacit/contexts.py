@@ -1,0 +1,68 @@
+"""Who will come: public guesses of the law of contexts.
+
+A generator is anything with `sample(n, rng)`, or a plain function `(n, rng) -> table`. A wrong guess costs
+accuracy, never privacy. What it returns must be public: never pass the study's own contexts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from tacit.domains import Domain
+from tacit.errors import InputError
+from tacit.tables import Floats
+
+Rng = np.random.Generator
+
+
+@runtime_checkable
+class Generator(Protocol):
+    """Draws `n` contexts (or actions) as a table in the user's units."""
+
+    def sample(self, n: int, rng: Rng) -> Any: ...
+
+
+class PublicSample:
+    """Draws with replacement from a table that is already public: a census, a published cohort, last year's report."""
+
+    def __init__(self, table: Any) -> None:
+        self.table = table
+
+    def points(self, domain: Domain) -> Floats:
+        points = domain.encode(domain.read(self.table, "the public sample").columns)
+        points = points[np.isfinite(points).all(axis=1)]
+        if not len(points):
+            raise InputError("the public sample has no complete row: pass at least one without gaps.")
+        return points
+
+    def __repr__(self) -> str:
+        return "PublicSample(...)"
+
+
+Law = Generator | PublicSample | Callable[[int, Rng], Any]
+
+
+def sampler(domain: Domain, law: Law | None) -> Callable[[int, Rng], Floats]:
+    """A function that draws unit coordinates of `domain` under `law` (uniform when None)."""
+    if law is None:
+        return domain.sample_points
+    if isinstance(law, PublicSample):
+        pool = law.points(domain)
+        return lambda n, rng: pool[rng.integers(len(pool), size=n)]
+    draw = law.sample if isinstance(law, Generator) else law
+    if not callable(draw):
+        raise InputError(f"a generator must be a function (n, rng) -> table or have sample(n, rng), got {law!r}.")
+
+    def points(n: int, rng: Rng) -> Floats:
+        table = domain.read(draw(n, rng), "the generator's table")
+        if table.rows != n:
+            raise InputError(f"the generator was asked for {n} rows and returned {table.rows}.")
+        drawn = domain.encode(table.columns)
+        if not np.isfinite(drawn).all():
+            raise InputError("the generator returned missing or unknown values: every row must be complete.")
+        return drawn
+
+    return points

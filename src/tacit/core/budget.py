@@ -1,0 +1,139 @@
+"""Budgets, and the exchange rates between the three ways of stating one.
+
+    rho-zCDP   Renyi divergence of every order a at most a * rho
+    (eps, delta)  follows from rho by the conversion of Canonne, Kamath and Steinke (2020), Corollary 13
+    eps        pure, delta = 0
+
+Every function that turns one into the other errs on the side of privacy.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tacit.errors import InputError
+
+SLACK = 1e-12  # relative safety margin for double rounding in the conversions below
+
+
+def epsilon_of_rho(rho: float, delta: float) -> float:
+    """The smallest `epsilon` for which every rho-zCDP mechanism is known to be `(epsilon, delta)`-DP.
+
+    eps = min over a > 1 of  a rho + log((a - 1) / a) - (log(delta) + log(a)) / (a - 1)
+
+    Any order `a` gives a true statement, so an inexact minimum is still a guarantee.
+    """
+    if rho == 0:
+        return 0.0
+    if math.isinf(rho):
+        return math.inf
+
+    def at(log_excess: float) -> float:
+        a = 1.0 + math.exp(log_excess)
+        return a * rho + math.log1p(-1.0 / a) - (math.log(delta) + math.log(a)) / (a - 1.0)
+
+    low, high = -30.0, 60.0
+    golden = (math.sqrt(5.0) - 1.0) / 2.0
+    for _ in range(200):
+        left, right = high - golden * (high - low), low + golden * (high - low)
+        if at(left) <= at(right):
+            high = right
+        else:
+            low = left
+    return max(0.0, at((low + high) / 2.0) * (1.0 + SLACK) + SLACK)
+
+
+def rho_of_epsilon(epsilon: float, delta: float) -> float:
+    """The largest `rho` (up to rounding, never above it) with `epsilon_of_rho(rho, delta) <= epsilon`."""
+    low, high = 0.0, 1.0
+    while epsilon_of_rho(high, delta) <= epsilon:
+        low, high = high, 2.0 * high
+    for _ in range(200):
+        middle = (low + high) / 2.0
+        if middle in (low, high):
+            break
+        if epsilon_of_rho(middle, delta) <= epsilon:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much privacy may be spent: `Budget(epsilon, delta)`, `Budget(epsilon)` (pure) or `Budget(rho=...)`."""
+
+    epsilon: float | None = None
+    delta: float = 0.0
+    rho: float | None = None
+
+    def __post_init__(self) -> None:
+        if (self.epsilon is None) == (self.rho is None):
+            raise InputError(
+                "a Budget needs either epsilon or rho, and not both: "
+                "write Budget(epsilon=1.0, delta=1e-6) or Budget(rho=0.02)."
+            )
+        amount, name = (self.epsilon, "epsilon") if self.rho is None else (self.rho, "rho")
+        if not (isinstance(amount, int | float) and amount > 0 and math.isfinite(amount)):
+            raise InputError(f"{name} must be a positive finite number, got {amount!r}: try {name}=1.0.")
+        if not (isinstance(self.delta, int | float) and 0 <= self.delta < 1):
+            raise InputError(f"delta must be in [0, 1), got {self.delta!r}: try delta=1e-6.")
+        if self.rho is not None and self.delta:
+            raise InputError("a Budget stated as rho takes no delta: use Budget.as_epsilon(delta) to convert it.")
+
+    @property
+    def pure(self) -> bool:
+        """Whether this is a pure epsilon budget, which no Gaussian noise can satisfy."""
+        return self.rho is None and self.delta == 0
+
+    @property
+    def zcdp(self) -> float:
+        """The budget as `rho`, for releases with Gaussian noise."""
+        if self.rho is not None:
+            return self.rho
+        if self.pure:
+            raise InputError(
+                f"a pure budget of epsilon={self.epsilon} (delta=0) cannot pay for Gaussian noise: "
+                "add a delta, for example Budget(epsilon=1.0, delta=1e-6)."
+            )
+        assert self.epsilon is not None
+        return rho_of_epsilon(self.epsilon, self.delta)
+
+    def as_epsilon(self, delta: float) -> float:
+        """The `epsilon` this budget stands for at another `delta`."""
+        if not 0 < delta < 1:
+            raise InputError(f"delta must be in (0, 1), got {delta!r}: try 1e-6.")
+        return epsilon_of_rho(self.zcdp, delta)
+
+    def __str__(self) -> str:
+        if self.rho is not None:
+            return f"rho={self.rho:g}"
+        return f"epsilon={self.epsilon:g}" + (f", delta={self.delta:g}" if self.delta else " (pure)")
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What a policy promises, in words that can be shown to a review board. It travels with every policy."""
+
+    rho: float
+    epsilon: float
+    delta: float
+    private: bool
+    unit: str = "record"
+    relation: str = "replace one round's context and reward"
+    mechanism: str = "discrete Gaussian on an integer sum"
+
+    def __str__(self) -> str:
+        if not self.private:
+            return "NOT PRIVATE: simulated with a seed, so anybody who knows the seed can remove the noise."
+        return (
+            f"({self.epsilon:.4g}, {self.delta:.3g})-joint differential privacy per {self.unit} "
+            f"(rho = {self.rho:.4g} zCDP; neighbours: {self.relation}; {self.mechanism})."
+        )
+
+
+def gaussian_rho(sensitivity: int, scale: Fraction) -> Fraction:
+    """rho of the (discrete) Gaussian: Delta^2 / (2 sigma^2), exactly."""
+    return Fraction(sensitivity) ** 2 / (2 * scale**2)

@@ -1,0 +1,83 @@
+"""One record's contribution: integers, with an exact bound on their Euclidean norm.
+
+The numerics hand over floating-point rows that *ought* to have norm at most 1. Nothing here believes it.
+See contribution.md for the claim and its proof.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from array_api_compat import array_namespace
+
+from tacit.errors import InputError
+
+Array = Any
+
+DEFAULT_BITS = 24
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """The public shape of a contribution: `rank` integers whose norm is at most `bound = 2**bits`.
+
+    Both overflow conditions are checked here, before any data is seen:
+    `rank * bound^2 < 2^63` keeps a squared norm inside int64, `horizon * bound < 2^62` keeps the sum there.
+    """
+
+    rank: int
+    horizon: int
+    bits: int = DEFAULT_BITS
+
+    def __post_init__(self) -> None:
+        if self.rank < 1:
+            raise InputError(f"rank must be at least 1, got {self.rank}: use a design with a landmark.")
+        if self.horizon < 1:
+            raise InputError(f"horizon must be at least 1, got {self.horizon}: say how many rounds there will be.")
+        if self.bits < 1 or 2 * self.bits + self.rank.bit_length() > 62:
+            raise InputError(
+                f"{self.bits} bits at rank {self.rank} do not fit into 64-bit norms: use at most "
+                f"{(62 - self.rank.bit_length()) // 2} bits."
+            )
+        if self.horizon * self.bound >= 2**62:
+            raise InputError(
+                f"{self.bits} bits at horizon {self.horizon} do not fit into a 64-bit sum: use fewer bits."
+            )
+
+    @property
+    def bound(self) -> int:
+        """The largest Euclidean norm of one record's integers."""
+        return 1 << self.bits
+
+    @property
+    def sensitivity(self) -> int:
+        """How far replacing one record can move the sum: two vectors inside the ball are at most this far apart."""
+        return 2 * self.bound
+
+    def encode(self, rows: Array) -> Array:
+        """Floating-point rows `(n, rank)` to int64 rows whose exact integer norm is at most `bound`.
+
+        | row                         | result                        |
+        |-----------------------------|-------------------------------|
+        | holds a NaN or an infinity  | zeros                         |
+        | an entry outside [-1, 1]    | that entry clipped first      |
+        | integer norm over the bound | shrunk exactly, in integers   |
+        | anything else               | `rint(row * bound)`           |
+        """
+        xp = array_namespace(rows)
+        finite = xp.all(xp.isfinite(rows), axis=1)[:, None]
+        rows = xp.where(finite, rows, xp.zeros_like(rows))
+        units = xp.astype(xp.round(xp.clip(rows, -1.0, 1.0) * float(self.bound)), xp.int64)
+        norm2 = xp.sum(units * units, axis=1)
+        # |q| * bound // r with r > |norm|: every entry shrinks by bound / r, so the norm falls below the bound.
+        r = _isqrt(xp, norm2) + 1
+        shrunk = xp.sign(units) * ((xp.abs(units) * self.bound) // r[:, None])
+        return xp.where((norm2 > self.bound**2)[:, None], shrunk, units)
+
+
+def _isqrt(xp: Any, n: Array) -> Array:
+    """floor(sqrt(n)) for int64 `0 <= n < 2^62`, exactly: a float guess, then corrected in integers."""
+    root = xp.astype(xp.sqrt(xp.astype(n, xp.float64)), xp.int64)
+    root = xp.where(root * root > n, root - 1, root)
+    return xp.where((root + 1) * (root + 1) <= n, root + 1, root)

@@ -1,0 +1,225 @@
+"""The ledger: what was spent, on what, and what came of it. A budget cannot be spent twice.
+
+Two short transactions around every draw, both durable (see ledger.md):
+
+    1. charge   add the cost where it fits under the cap, and write down the request
+    2. draw     randomness, only after the charge is on disk
+    3. store    the result, where none is stored yet; return the *stored* bytes
+
+A crash between 1 and 3 wastes budget or is repaired by a retry; it never spends twice or answers twice.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeVar
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    Engine,
+    Float,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    insert,
+    inspect,
+    select,
+    update,
+)
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
+
+from tacit.core.budget import Budget
+from tacit.core.database import connect, transaction
+from tacit.errors import BudgetError, InputError, RequestConflictError, StateError
+
+T = TypeVar("T")
+RETRY_STATES = {"40001", "40P01"}  # serialisation failure, deadlock
+UNITS = 1 << 40  # costs are integers: rho * 2^40, rounded up
+
+metadata = MetaData()
+
+_account = Table(
+    "tacit_account",
+    metadata,
+    Column("id", Integer, CheckConstraint("id = 1"), primary_key=True),
+    Column("cap", BigInteger, nullable=False),
+    Column("spent", BigInteger, nullable=False),
+    Column("epsilon", Float),
+    Column("delta", Float, nullable=False),
+    Column("rho", Float),
+    Column("created", Float, nullable=False),
+    CheckConstraint("spent >= 0 AND spent <= cap", name="tacit_within_budget"),
+)
+_charges = Table(
+    "tacit_charges",
+    metadata,
+    Column("request", Text, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("parameters", Text, nullable=False),
+    Column("cost", BigInteger, CheckConstraint("cost >= 0"), nullable=False),
+    Column("created", Float, nullable=False),
+    Column("result", LargeBinary),
+)
+
+
+@dataclass(frozen=True)
+class Charge:
+    """One line of the ledger. `answered` says whether a result is stored for it."""
+
+    request: str
+    kind: str
+    parameters: dict[str, Any]
+    rho: float
+    created: float
+    answered: bool
+
+
+def cost_of(rho: float) -> int:
+    return math.ceil(Fraction(rho) * UNITS)
+
+
+class Ledger:
+    """A budget kept in a database: `Ledger.create(url, budget)` once, `Ledger.open(url)` ever after."""
+
+    def __init__(self, engine: Engine, budget: Budget) -> None:
+        self._engine = engine
+        self.budget = budget
+
+    @classmethod
+    def create(cls, url: str | Engine, budget: Budget) -> Ledger:
+        engine = connect(url) if isinstance(url, str) else url
+        cap = math.floor(Fraction(budget.zcdp) * UNITS)
+        if cap < 1 or cap >= 2**62:
+            raise InputError(f"a budget of {budget} is too small or too large to be counted: choose another.")
+        metadata.create_all(engine)
+        try:
+            with transaction(engine) as connection:
+                connection.execute(
+                    insert(_account).values(
+                        id=1, cap=cap, spent=0, epsilon=budget.epsilon, delta=budget.delta, rho=budget.rho,
+                        created=time.time(),
+                    )
+                )  # fmt: skip
+        except IntegrityError:
+            raise StateError("this database already holds a ledger: open it with Ledger.open(url).") from None
+        return cls(engine, budget)
+
+    @classmethod
+    def open(cls, url: str | Engine) -> Ledger:
+        engine = connect(url) if isinstance(url, str) else url
+        if not inspect(engine).has_table(_account.name):
+            raise StateError("this database holds no ledger: make one with Ledger.create(url, budget).")
+        with transaction(engine) as connection:
+            row = connection.execute(select(_account)).one_or_none()
+        if row is None:
+            raise StateError("this database holds no ledger: make one with Ledger.create(url, budget).")
+        return cls(engine, Budget(epsilon=row.epsilon, delta=row.delta, rho=row.rho))
+
+    def spend(
+        self, request: str, kind: str, parameters: dict[str, Any], rho: float, draw: Callable[[], bytes]
+    ) -> bytes:
+        """Charges `rho`, then draws, stores and returns the result; the same request returns the same bytes."""
+        stored = self._charge(request, kind, json.dumps(parameters, sort_keys=True), cost_of(rho))
+        return stored if stored is not None else self._store(request, draw())
+
+    def stored(self, request: str) -> bytes | None:
+        """The result of an earlier request, if there is one. Free."""
+        with transaction(self._engine) as connection:
+            result = connection.execute(select(_charges.c.result).where(_charges.c.request == request)).scalar()
+        return None if result is None else bytes(result)
+
+    @property
+    def spent(self) -> float:
+        return self._balance()[0] / UNITS
+
+    @property
+    def remaining(self) -> float:
+        spent, cap = self._balance()
+        return (cap - spent) / UNITS
+
+    def charges(self) -> list[Charge]:
+        """Every charge ever made, oldest first."""
+        with transaction(self._engine) as connection:
+            rows = connection.execute(select(_charges).order_by(_charges.c.created)).all()
+        return [
+            Charge(r.request, r.kind, json.loads(r.parameters), r.cost / UNITS, r.created, r.result is not None)
+            for r in rows
+        ]
+
+    def _balance(self) -> tuple[int, int]:
+        with transaction(self._engine) as connection:
+            row = connection.execute(select(_account.c.spent, _account.c.cap)).one()
+        return int(row.spent), int(row.cap)
+
+    def _charge(self, request: str, kind: str, parameters: str, cost: int) -> bytes | None:
+        """Transaction 1. Returns the stored result of an earlier identical request, or None: go and draw."""
+
+        def attempt() -> bytes | None:
+            with transaction(self._engine) as connection:
+                row = connection.execute(select(_charges).where(_charges.c.request == request)).one_or_none()
+                if row is not None:
+                    if (row.kind, row.parameters, row.cost) != (kind, parameters, cost):
+                        raise RequestConflictError(
+                            f"request {request!r} was made before with other parameters: choose another request id."
+                        )
+                    return None if row.result is None else bytes(row.result)
+                fits = _account.c.spent + cost <= _account.c.cap
+                paid = connection.execute(update(_account).where(fits).values(spent=_account.c.spent + cost))
+                if paid.rowcount != 1:
+                    account = connection.execute(select(_account.c.spent, _account.c.cap)).one()
+                    raise BudgetError(_refusal(int(account.spent), cost, int(account.cap), self.budget))
+                connection.execute(
+                    insert(_charges).values(
+                        request=request, kind=kind, parameters=parameters, cost=cost, created=time.time()
+                    )
+                )
+                return None
+
+        return _retrying(attempt)
+
+    def _store(self, request: str, result: bytes) -> bytes:
+        """Transaction 2. First writer wins; everybody returns what is stored."""
+
+        def attempt() -> bytes:
+            with transaction(self._engine) as connection:
+                mine = (_charges.c.request == request) & _charges.c.result.is_(None)
+                connection.execute(update(_charges).where(mine).values(result=result))
+                stored = select(_charges.c.result).where(_charges.c.request == request)
+                return bytes(connection.execute(stored).scalar_one())
+
+        return _retrying(attempt)
+
+    def __repr__(self) -> str:
+        return f"Ledger({self.budget}, spent rho={self.spent:.6g}, remaining rho={self.remaining:.6g})"
+
+
+def _retrying(attempt: Callable[[], T]) -> T:
+    """Runs a transaction again when the database asks for it (a serialisation failure, a race for a new key).
+
+    A retry can only follow a rollback, so nothing is done twice.
+    """
+    for pause in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0):
+        try:
+            return attempt()
+        except (IntegrityError, OperationalError, DBAPIError) as error:
+            if not isinstance(error, IntegrityError) and getattr(error.orig, "sqlstate", None) not in RETRY_STATES:
+                raise
+            time.sleep(pause * (0.5 + random.random()))
+    return attempt()
+
+
+def _refusal(spent: int, asked: int, cap: int, budget: Budget) -> str:
+    return (
+        f"the budget ({budget}) does not cover this: spent rho={spent / UNITS:.6g}, asked rho={asked / UNITS:.6g}, "
+        f"left rho={(cap - spent) / UNITS:.6g} of {cap / UNITS:.6g}; a released policy can be reused for free."
+    )

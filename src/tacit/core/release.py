@@ -1,0 +1,61 @@
+"""The release: charge the ledger, then add noise, then store; only then does anything leave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.core.budget import Budget, Guarantee, epsilon_of_rho
+from tacit.core.ledger import Ledger
+from tacit.core.noise import discrete_gaussian, gaussian_scale, simulated_gaussian
+from tacit.core.sums import PrivateSum
+
+REPORTING_DELTA = 1e-6  # at which a budget stated as rho is also shown as (epsilon, delta)
+
+
+@dataclass(frozen=True, eq=False)
+class Released:
+    """The noised sum and the public facts that are needed to read it. All of it may be published."""
+
+    values: NDArray[np.int64]
+    scale: float
+    records: int
+    bits: int
+    guarantee: Guarantee
+
+
+def guarantee_of(budget: Budget, private: bool) -> Guarantee:
+    delta = budget.delta or REPORTING_DELTA
+    return Guarantee(rho=budget.zcdp, epsilon=epsilon_of_rho(budget.zcdp, delta), delta=delta, private=private)
+
+
+def release_gaussian(
+    total: PrivateSum, budget: Budget, ledger: Ledger, request: str, about: dict[str, Any]
+) -> Released:
+    """The sum with discrete Gaussian noise: `rho = Delta^2 / (2 sigma^2)` zCDP, charged before it is drawn.
+
+    `about` is public and becomes part of the request: the same id with another `about` is refused.
+    """
+    rho = budget.zcdp
+    sensitivity = total.encoding.sensitivity
+    scale = gaussian_scale(sensitivity, rho)
+    parameters = about | {"scale": scale, "records": total.records, "sensitivity": sensitivity}
+    stored = ledger.spend(
+        request,
+        "gaussian",
+        parameters,
+        rho,
+        draw=lambda: discrete_gaussian(total._total, sensitivity, scale, rho).astype("<i8").tobytes(),
+    )
+    values = np.frombuffer(stored, dtype="<i8").astype(np.int64)
+    return Released(values, scale, total.records, total.encoding.bits, guarantee_of(budget, private=True))
+
+
+def simulate_gaussian(total: PrivateSum, budget: Budget, rng: np.random.Generator) -> Released:
+    """What a release would look like, from a seeded generator. Marked as not private; charges nothing."""
+    scale = gaussian_scale(total.encoding.sensitivity, budget.zcdp)
+    values = simulated_gaussian(total._total, scale, rng)
+    return Released(values, scale, total.records, total.encoding.bits, guarantee_of(budget, private=False))

@@ -1,0 +1,6 @@
+"""The public design of a study: landmarks, whitening, clip."""
+
+from tacit.design.design import Design
+from tacit.design.features import Features, Moments
+
+__all__ = ["Design", "Features", "Moments"]

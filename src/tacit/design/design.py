@@ -1,0 +1,244 @@
+"""The design: everything that is fixed before private data is touched. All of it is public.
+
+landmarks U -> phi(w) = L^-1 k_U(w) -> q(w) = A phi(w), A'A = (T E[phi phi'] + tau I)^-1 -> clip |q| at s
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacit import linalg
+from tacit.core import Budget, Encoding
+from tacit.design.features import Features, Moments, chunks, moments
+from tacit.design.landmarks import pivots
+from tacit.design.tuning import choose_tau, influence_quantile
+from tacit.errors import InputError
+from tacit.problem import Problem
+from tacit.progress import Progress, silent
+from tacit.tables import Floats
+
+if TYPE_CHECKING:
+    from tacit.statistic import Statistic
+
+DEFAULT_RANK = 500
+TUNING_POINTS = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """Public: landmarks, whitening, clip, and the moments that the decoder needs."""
+
+    problem: Problem
+    horizon: int
+    budget: Budget
+    features: Features
+    whitening: Floats  # A, rank x rank
+    tau: float
+    clip: float
+    moments: Moments
+
+    @classmethod
+    def build(
+        cls,
+        problem: Problem,
+        *,
+        horizon: int,
+        budget: Budget,
+        rng: np.random.Generator | int,
+        rank: int | None = None,
+        tau: float | None = None,
+        clip: float | None = None,
+        landmarks: Floats | None = None,
+        public_points: Floats | int | None = None,
+        signal: float = 0.3,
+        noise: float = 0.3,
+        progress: Progress = silent,
+    ) -> Design:
+        """Builds a design from public coins.
+
+        `rank` is the largest number of landmarks (fewer where the kernel needs fewer). `tau` and `clip` are chosen
+        by predicted accuracy unless given; `clip=math.inf` is the paper's unclipped influence. `signal` and `noise` are
+        guesses of the standard deviations of the reward function and of the noise, in units of half the reward range.
+        `landmarks` and `public_points` (a number, or the points in unit coordinates) are for experts and tests.
+        """
+        rng = _generator(rng)
+        _check(horizon, budget, rank, tau, clip)
+        points = _Points(problem, public_points, rng)
+        progress("choosing landmarks", 0, 1)
+        if landmarks is None:
+            landmarks = choose_landmarks(problem, horizon, rank or DEFAULT_RANK, rng)
+        features = Features.on(problem.k, landmarks)
+        progress("choosing landmarks", 1, 1)
+
+        covariance = _second_moment(features, points, progress)
+        d, V = linalg.eigh(covariance)
+        d = np.maximum(d, 0.0)
+        sample = features(points.take(TUNING_POINTS)) @ V
+        multiplier = 1.0 / math.sqrt(2.0 * budget.zcdp)
+        if tau is None:
+            tau = choose_tau(sample, d, horizon=horizon, multiplier=multiplier, signal=signal, noise=noise)
+        scale = np.sqrt(horizon * d + tau)
+        A = V.T / scale[:, None]
+        if clip is None:
+            clip = influence_quantile(sample / scale)
+        elif math.isinf(clip):
+            clip = _largest_influence(features, A, points)
+        law = _moments(features, A, clip, points, progress)
+        return cls(problem, horizon, budget, features, A, float(tau), float(clip), law)
+
+    @property
+    def rank(self) -> int:
+        return self.features.rank
+
+    @property
+    def encoding(self) -> Encoding:
+        """The public shape of a contribution: integers, bits, bound."""
+        return Encoding(rank=self.rank, horizon=self.horizon)
+
+    @cached_property
+    def influence_map(self) -> Floats:
+        """W with q(w) = W k_U(w), so that a record costs one kernel row and one matrix product."""
+        return linalg.solve_upper(self.features.L, self.whitening.T).T
+
+    def influence(self, points: Floats) -> Floats:
+        """Rows q(w), not clipped. `|q(w)|` is the paper's sigmabar(w)."""
+        return self.problem.k(points, self.features.U) @ self.influence_map.T
+
+    def statistic(self) -> Statistic:
+        """An empty statistic of this design, ready for private records."""
+        from tacit.statistic import Statistic
+
+        return Statistic(self)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Names this design in the ledger; any change of a landmark, a weight or a setting changes it."""
+        digest = hashlib.sha256()
+        for array in (self.features.U, self.whitening):
+            digest.update(np.ascontiguousarray(array, dtype="<f8").tobytes())
+        digest.update(repr((self.horizon, str(self.budget), self.tau, self.clip)).encode())
+        return digest.hexdigest()[:32]
+
+    def arrays(self) -> dict[str, Floats]:
+        """What has to be kept to have this design again."""
+        return {
+            "landmarks": self.features.U,
+            "cholesky": self.features.L,
+            "whitening": self.whitening,
+            "signal": self.moments.signal,
+            "energy": self.moments.energy,
+        }
+
+    def facts(self) -> dict[str, Any]:
+        """The scalars that go with `arrays()`."""
+        b = self.budget
+        return {
+            "horizon": self.horizon,
+            "budget": {"epsilon": b.epsilon, "delta": b.delta, "rho": b.rho},
+            "tau": self.tau,
+            "clip": self.clip,
+        }
+
+    @classmethod
+    def restore(cls, problem: Problem, facts: dict[str, Any], arrays: dict[str, Floats]) -> Design:
+        """The inverse of `facts()` and `arrays()`."""
+        features = Features(problem.k, arrays["landmarks"], arrays["cholesky"])
+        law = Moments(arrays["signal"], arrays["energy"])
+        budget = Budget(**facts["budget"])
+        return cls(problem, facts["horizon"], budget, features, arrays["whitening"], facts["tau"], facts["clip"], law)
+
+    def __repr__(self) -> str:
+        return (
+            f"Design(rank={self.rank}, horizon={self.horizon}, budget=({self.budget}), "
+            f"tau={self.tau:.3g}, clip={self.clip:.3g})"
+        )
+
+
+class _Points:
+    """A supply of public points: fresh draws, or a given array walked through in order."""
+
+    def __init__(self, problem: Problem, given: Floats | int | None, rng: np.random.Generator) -> None:
+        self._problem, self._rng = problem, rng
+        self._given = given if isinstance(given, np.ndarray) else None
+        self._total = given if isinstance(given, int) else None
+
+    def total(self, rank: int) -> int:
+        if self._given is not None:
+            return len(self._given)
+        # The relative error of a rank x rank covariance from M points is about sqrt(rank / M).
+        return self._total or int(np.clip(100 * rank, 20_000, 200_000))
+
+    def take(self, n: int) -> Floats:
+        return self._problem.public_points(n, self._rng) if self._given is None else self._given[:n]
+
+    def stream(self, rank: int) -> Any:
+        start = 0
+        for n in chunks(self.total(rank)):
+            yield self.take(n) if self._given is None else self._given[start : start + n]
+            start += n
+
+
+def choose_landmarks(problem: Problem, horizon: int, rank: int, rng: np.random.Generator) -> Floats:
+    """Public points until what they leave unexplained is below what `horizon` rounds could show.
+
+    A direction of the kernel with eigenvalue below tau / T is shrunk away by the regularisation; tau is at least 1.
+    """
+    pool = problem.public_points(max(4096, 6 * rank), rng)
+    chosen, _ = pivots(problem.k, pool, most=rank, tolerance=0.3 / horizon, rng=rng)
+    return pool[chosen]
+
+
+def _second_moment(features: Features, points: _Points, progress: Progress) -> Floats:
+    """E[phi phi'] in chunks: memory rank^2 whatever the number of points."""
+    total, done = np.zeros((features.rank, features.rank)), 0
+    for chunk in points.stream(features.rank):
+        Phi = features(chunk)
+        total += Phi.T @ Phi
+        done += len(chunk)
+        progress("covariance of public points", done, points.total(features.rank))
+    return total / done
+
+
+def _moments(features: Features, A: Floats, clip: float, points: _Points, progress: Progress) -> Moments:
+    signal = energy = np.zeros((features.rank, features.rank))
+    done = 0
+    for chunk in points.stream(features.rank):
+        Phi = features(chunk)
+        part = moments(Phi, Phi @ A.T, clip)
+        signal, energy = signal + len(chunk) * part.signal, energy + len(chunk) * part.energy
+        done += len(chunk)
+        progress("law of the statistic", done, points.total(features.rank))
+    return Moments(signal / done, energy / done)
+
+
+def _largest_influence(features: Features, A: Floats, points: _Points) -> float:
+    """No clip in effect: above every influence seen, and above what a unit feature could have."""
+    seen = max(float(np.linalg.norm(features(chunk) @ A.T, axis=1).max()) for chunk in points.stream(features.rank))
+    return max(seen, float(np.linalg.norm(A, 2)))
+
+
+def _generator(rng: np.random.Generator | int) -> np.random.Generator:
+    if isinstance(rng, np.random.Generator):
+        return rng
+    if isinstance(rng, int | np.integer) and rng >= 0:
+        return np.random.default_rng(rng)
+    raise InputError(f"rng must be a numpy Generator or a non-negative seed, got {rng!r}.")
+
+
+def _check(horizon: int, budget: Budget, rank: int | None, tau: float | None, clip: float | None) -> None:
+    if not isinstance(horizon, int | np.integer) or horizon < 1:
+        raise InputError(f"horizon must be a whole number of rounds of at least 1, got {horizon!r}.")
+    if not isinstance(budget, Budget):
+        raise InputError(f"budget must be a tacit.Budget, got {budget!r}: write Budget(epsilon=1.0, delta=1e-6).")
+    _ = budget.zcdp  # a pure budget fails here, before any work
+    if rank is not None and (not isinstance(rank, int | np.integer) or rank < 1):
+        raise InputError(f"rank must be a whole number of at least 1, got {rank!r}.")
+    for name, value in (("tau", tau), ("clip", clip)):
+        if value is not None and not value > 0:
+            raise InputError(f"{name} must be positive, got {value!r}.")

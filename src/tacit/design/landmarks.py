@@ -1,0 +1,59 @@
+"""Landmarks: a few public points that span what the kernel can say.
+
+Randomly pivoted Cholesky (Chen, Epperly, Tropp and Webber, 2022) with blocks and rejection
+(Epperly, Tropp and Webber, 2024): each pivot is drawn with probability proportional to what the
+earlier ones leave unexplained.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tacit.kernels import Kernel
+from tacit.tables import Floats
+
+Rng = np.random.Generator
+
+
+def pivots(
+    kernel: Kernel, pool: Floats, *, most: int, tolerance: float, rng: Rng, block: int = 32
+) -> tuple[np.ndarray[Any, np.dtype[np.intp]], Floats]:
+    """Row numbers of the landmarks in `pool`, in the order drawn, and the mean residual after each.
+
+    Stops at `most` landmarks, or as soon as the mean of `k(w, w) - k_U(w)' Kuu^-1 k_U(w)` over the pool is at
+    most `tolerance`. Memory: the pool times the rank.
+    """
+    residual = np.array(kernel.diagonal(pool), dtype=np.float64)
+    F = np.empty((len(pool), most))  # Nystroem factor: K is close to F F'
+    chosen: list[int] = []
+    decay: list[float] = []
+    while len(chosen) < most and residual.mean() > tolerance:
+        drawn = np.unique(rng.choice(len(pool), size=block, p=residual / residual.sum()))
+        drawn = rng.permutation(drawn)
+        G = kernel(pool, pool[drawn]) - F[:, : len(chosen)] @ F[drawn, : len(chosen)].T
+        kept = _accept(G[drawn], residual[drawn], rng)[: most - len(chosen)]
+        if not kept:
+            continue
+        accepted = drawn[kept]
+        C = np.linalg.cholesky(G[accepted][:, kept])
+        new = np.linalg.solve(C, G[:, kept].T).T
+        F[:, len(chosen) : len(chosen) + len(kept)] = new
+        for column in new.T:
+            residual = np.maximum(residual - column**2, 0.0)
+            decay.append(float(residual.mean()))
+        residual[accepted] = 0.0
+        chosen.extend(accepted.tolist())
+    return np.asarray(chosen, dtype=np.intp), np.asarray(decay)
+
+
+def _accept(H: Floats, diagonal: Floats, rng: Rng) -> list[int]:
+    """Walks through a block and keeps pivot j with probability (what is left of it now) / (what it had when drawn)."""
+    H, kept = H.copy(), []
+    for j in range(len(H)):
+        if H[j, j] > rng.random() * diagonal[j] and H[j, j] > 1e-12:
+            column = H[:, j] / np.sqrt(H[j, j])
+            H -= np.outer(column, column)
+            kept.append(j)
+    return kept

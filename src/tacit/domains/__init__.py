@@ -1,0 +1,12 @@
+"""Public sets of actions and contexts."""
+
+from tacit.domains.ball import Ball
+from tacit.domains.base import Domain
+from tacit.domains.box import Box
+from tacit.domains.finite import Catalogue, Categories
+from tacit.domains.product import Mixed
+from tacit.domains.simplex import Simplex
+
+REGISTRY: dict[str, type] = {cls.__name__.lower(): cls for cls in (Ball, Box, Catalogue, Categories, Mixed, Simplex)}
+
+__all__ = ["Ball", "Box", "Catalogue", "Categories", "Domain", "Mixed", "REGISTRY", "Simplex"]

@@ -1,0 +1,70 @@
+"""A Euclidean ball."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacit.domains.base import Domain, Rng, bounded, sobol
+from tacit.domains.naming import coordinate_names
+from tacit.errors import InputError
+from tacit.tables import Columns, Floats, floats
+
+
+@dataclass(frozen=True)
+class Ball(Domain):
+    """All points within `radius` of `centre`. Unit coordinates measure in diameters, the centre at 1/2."""
+
+    centre: Sequence[float]
+    radius: float = 1.0
+    names: Sequence[str] = ()  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        centre = np.atleast_1d(np.asarray(self.centre, float))
+        if centre.ndim != 1 or not centre.size or not np.isfinite(centre).all():
+            raise InputError(f"the centre of a Ball must be a finite vector, got {self.centre!r}.")
+        if not (np.isfinite(self.radius) and self.radius > 0):
+            raise InputError(f"the radius of a Ball must be positive, got {self.radius!r}.")
+        object.__setattr__(self, "centre", tuple(centre.tolist()))
+        object.__setattr__(self, "radius", float(self.radius))
+        object.__setattr__(self, "names", coordinate_names(self.names, centre.size))
+
+    @property
+    def dimension(self) -> int:
+        return len(self.centre)
+
+    @property
+    def density(self) -> float:
+        d = self.dimension
+        return math.gamma(d / 2 + 1) / (math.pi ** (d / 2) * self.radius**d)
+
+    def encode(self, columns: Columns) -> Floats:
+        values = np.column_stack([floats(columns[name]) for name in self.names])
+        return self.project_points((values - np.asarray(self.centre)) / (2 * self.radius) + 0.5)
+
+    def decode(self, points: Floats) -> Columns:
+        values = np.asarray(self.centre) + (points - 0.5) * 2 * self.radius
+        return {name: values[:, i] for i, name in enumerate(self.names)}
+
+    def sample_points(self, n: int, rng: Rng) -> Floats:
+        # A uniform direction times U^(1/d).
+        direction = rng.normal(size=(n, self.dimension))
+        direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+        return 0.5 + 0.5 * direction * rng.random((n, 1)) ** (1 / self.dimension)
+
+    def project_points(self, points: Floats) -> Floats:
+        offset = bounded(points) - 0.5
+        norm = np.linalg.norm(offset, axis=1, keepdims=True)
+        return 0.5 + offset * np.minimum(1.0, 0.5 / np.maximum(norm, 0.5))
+
+    def candidate_points(self, n: int) -> Floats:
+        from scipy.stats import norm
+
+        # Sobol in d + 1 dimensions: a direction by the normal quantiles, and a radius.
+        cube = sobol(n, self.dimension + 1)
+        direction = norm.ppf(np.clip(cube[:, 1:], 1e-9, 1 - 1e-9)) + 1e-12
+        direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+        return 0.5 + 0.5 * direction * cube[:, :1] ** (1 / self.dimension)

@@ -1,0 +1,90 @@
+"""What every domain can do. Inside, a point is its *unit coordinates*: a row of [0, 1]^dimension.
+
+Lengthscales are in these units, so a kernel does not care whether a weight is in kilograms or pounds.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.tables import Columns, Floats, Table, read
+
+Rng = np.random.Generator
+
+
+class Domain(ABC):
+    """A public set of actions or contexts, with names for its coordinates."""
+
+    names: tuple[str, ...]
+
+    @property
+    @abstractmethod
+    def dimension(self) -> int:
+        """The number of unit coordinates."""
+
+    @property
+    @abstractmethod
+    def density(self) -> float:
+        """The density of a uniform draw in the user's own units (a probability on finite sets)."""
+
+    @abstractmethod
+    def encode(self, columns: Columns) -> Floats:
+        """User's columns to unit coordinates, projected into the domain; a row that means nothing is NaN."""
+
+    @abstractmethod
+    def decode(self, points: Floats) -> Columns:
+        """Unit coordinates to the user's columns."""
+
+    @abstractmethod
+    def sample_points(self, n: int, rng: Rng) -> Floats:
+        """`n` uniform draws, in unit coordinates."""
+
+    @abstractmethod
+    def project_points(self, points: Floats) -> Floats:
+        """The nearest point of the domain to each finite row, in unit coordinates."""
+
+    @abstractmethod
+    def candidate_points(self, n: int) -> Floats:
+        """About `n` well-spread points, always the same ones; all of them where the domain is finite."""
+
+    @property
+    def continuous(self) -> bool:
+        """Whether moving a point a little stays inside after projection, so that a maximum can be refined."""
+        return True
+
+    def sample(self, n: int, rng: Rng) -> NDArray[Any]:
+        """`n` uniform draws in the user's units, one row each."""
+        return self._rows(self.sample_points(n, rng))
+
+    def project(self, values: Any) -> NDArray[Any]:
+        """Anything, to the nearest member of the domain, in the user's units."""
+        return self._rows(self.encode(self.read(values).columns))
+
+    def candidates(self, n: int) -> NDArray[Any]:
+        """About `n` well-spread members, in the user's units."""
+        return self._rows(self.candidate_points(n))
+
+    def read(self, values: Any, what: str = "the table") -> Table:
+        return read(values, self.names, what)
+
+    def _rows(self, points: Floats) -> NDArray[Any]:
+        columns = list(self.decode(points).values())
+        return columns[0] if len(columns) == 1 and columns[0].dtype.kind not in "fiu" else np.column_stack(columns)
+
+
+def sobol(n: int, dimension: int) -> Floats:
+    """The first `n` Sobol points (unscrambled, shifted off the corner), the same on every machine."""
+    from scipy.stats import qmc
+
+    power = max(0, int(np.ceil(np.log2(max(n, 1)))))
+    points = qmc.Sobol(dimension, scramble=False).random_base2(power)[:n] + 0.5 / 2**power
+    return np.asarray(points, dtype=np.float64)
+
+
+def bounded(points: Floats) -> Floats:
+    """Infinities to huge but finite numbers, so that projections stay defined; NaN stays NaN."""
+    return np.nan_to_num(points, nan=np.nan, posinf=1e150, neginf=-1e150)

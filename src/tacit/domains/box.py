@@ -1,0 +1,67 @@
+"""An axis-parallel box, the domain of doses, prices, ages and weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacit.domains.base import Domain, Rng, sobol
+from tacit.domains.naming import coordinate_names
+from tacit.errors import InputError
+from tacit.tables import Columns, Floats, floats
+
+
+@dataclass(frozen=True)
+class Box(Domain):
+    """All points between `low` and `high`, coordinate by coordinate."""
+
+    low: Sequence[float]
+    high: Sequence[float]
+    names: Sequence[str] = ()  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        low, high = np.atleast_1d(np.asarray(self.low, float)), np.atleast_1d(np.asarray(self.high, float))
+        if low.ndim != 1 or low.shape != high.shape or not low.size:
+            raise InputError(f"a Box needs as many lows as highs, got {low.shape} and {high.shape}.")
+        if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
+            raise InputError(
+                f"a Box needs finite low < high in every coordinate, got low={low.tolist()} and high={high.tolist()}."
+            )
+        object.__setattr__(self, "low", tuple(low.tolist()))
+        object.__setattr__(self, "high", tuple(high.tolist()))
+        object.__setattr__(self, "names", coordinate_names(self.names, low.size))
+
+    @property
+    def dimension(self) -> int:
+        return len(self.low)
+
+    @property
+    def density(self) -> float:
+        return float(1.0 / np.prod(self._width))
+
+    @property
+    def _width(self) -> Floats:
+        return np.asarray(self.high) - np.asarray(self.low)
+
+    def encode(self, columns: Columns) -> Floats:
+        values = np.column_stack([floats(columns[name]) for name in self.names])
+        return self.project_points((values - np.asarray(self.low)) / self._width)
+
+    def decode(self, points: Floats) -> Columns:
+        values = np.asarray(self.low) + points * self._width
+        values = np.clip(values, self.low, self.high)
+        return {name: values[:, i] for i, name in enumerate(self.names)}
+
+    def sample_points(self, n: int, rng: Rng) -> Floats:
+        return rng.random((n, self.dimension))
+
+    def project_points(self, points: Floats) -> Floats:
+        return np.clip(points, 0.0, 1.0)
+
+    def candidate_points(self, n: int) -> Floats:
+        # One coordinate: an even grid with both ends, where best doses and prices often lie.
+        if self.dimension == 1:
+            return np.linspace(0.0, 1.0, n).reshape(-1, 1)
+        return sobol(n, self.dimension)

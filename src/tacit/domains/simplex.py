@@ -1,0 +1,64 @@
+"""The probability simplex: shares that add up to one, such as an allocation over channels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacit.domains.base import Domain, Rng, bounded, sobol
+from tacit.domains.naming import coordinate_names
+from tacit.errors import InputError
+from tacit.tables import Columns, Floats, floats
+
+
+@dataclass(frozen=True)
+class Simplex(Domain):
+    """`parts` non-negative shares with sum 1. Unit coordinates are the shares themselves."""
+
+    parts: int
+    names: Sequence[str] = ()  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.parts, int) or self.parts < 2:
+            raise InputError(f"a Simplex needs at least 2 parts, got {self.parts!r}.")
+        object.__setattr__(self, "names", coordinate_names(self.names, self.parts))
+
+    @property
+    def dimension(self) -> int:
+        return self.parts
+
+    @property
+    def density(self) -> float:
+        return math.factorial(self.parts - 1) / math.sqrt(self.parts)
+
+    def encode(self, columns: Columns) -> Floats:
+        return self.project_points(np.column_stack([floats(columns[name]) for name in self.names]))
+
+    def decode(self, points: Floats) -> Columns:
+        return {name: points[:, i] for i, name in enumerate(self.names)}
+
+    def sample_points(self, n: int, rng: Rng) -> Floats:
+        return rng.dirichlet(np.ones(self.parts), size=n)
+
+    def project_points(self, points: Floats) -> Floats:
+        """Euclidean projection: subtract the one threshold that leaves the positive parts with sum 1."""
+        points = np.clip(bounded(points), -1e6, 1e6)
+        missing = np.isnan(points).any(axis=1, keepdims=True)
+        points = np.where(missing, 0.0, points)
+        descending = -np.sort(-points, axis=1)
+        excess = np.cumsum(descending, axis=1) - 1.0
+        rank = np.arange(1, self.parts + 1)
+        support = np.count_nonzero(descending - excess / rank > 0, axis=1)
+        threshold = excess[np.arange(len(points)), support - 1] / support
+        projected = np.maximum(points - threshold[:, None], 0.0)
+        projected /= projected.sum(axis=1, keepdims=True)
+        return np.where(missing, np.nan, projected)
+
+    def candidate_points(self, n: int) -> Floats:
+        # Gaps between sorted uniforms are uniform on the simplex.
+        cuts = np.sort(sobol(n, self.parts - 1), axis=1)
+        ends = np.column_stack([np.zeros(len(cuts)), cuts, np.ones(len(cuts))])
+        return np.diff(ends, axis=1)

@@ -1,0 +1,28 @@
+"""What can go wrong, said in one sentence: what was expected, what came, what to do.
+
+No message here ever contains a private value: a context, a reward, or how many of them were odd.
+"""
+
+
+class TacitError(Exception):
+    """The root of every error that Tacit raises on purpose."""
+
+
+class InputError(TacitError, ValueError):
+    """A public argument is wrong: a shape, a name, a range, a version."""
+
+
+class StateError(TacitError, RuntimeError):
+    """The call is well formed but comes at the wrong time: an unknown round, a spent horizon, a closed study."""
+
+
+class BudgetError(TacitError, RuntimeError):
+    """The ledger refuses a charge. The message says what was spent, asked and left."""
+
+
+class RequestConflictError(TacitError, RuntimeError):
+    """A request id was used before for another request."""
+
+
+class MissingExtraError(TacitError, ImportError):
+    """An optional dependency is not installed."""

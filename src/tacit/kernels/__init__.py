@@ -1,0 +1,16 @@
+"""Kernels: what kind of function the reward is thought to be."""
+
+from tacit.kernels.base import Kernel
+from tacit.kernels.compose import Joint, On, Product, Separable, Sum, natural
+from tacit.kernels.other import Categorical, Custom, Linear
+from tacit.kernels.stationary import RBF, Matern, RationalQuadratic
+
+REGISTRY: dict[str, type] = {
+    cls.__name__.lower(): cls
+    for cls in (Categorical, Joint, Linear, Matern, On, Product, RBF, RationalQuadratic, Separable, Sum)
+}
+
+__all__ = [
+    "Categorical", "Custom", "Joint", "Kernel", "Linear", "Matern", "On", "Product", "RBF", "REGISTRY",
+    "RationalQuadratic", "Separable", "Sum", "natural",
+]  # fmt: skip

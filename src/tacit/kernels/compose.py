@@ -1,0 +1,162 @@
+"""Kernels made of kernels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from array_api_compat import array_namespace
+
+from tacit.errors import InputError
+from tacit.kernels.base import Array, Kernel
+from tacit.kernels.other import Custom
+
+
+def _checked(kernels: Sequence[Kernel]) -> tuple[Kernel, ...]:
+    if not kernels or not all(isinstance(kernel, Kernel) for kernel in kernels):
+        raise InputError("a composed kernel takes kernels: wrap a plain function in tacit.kernels.Custom.")
+    return tuple(kernels)
+
+
+@dataclass(frozen=True)
+class Product(Kernel):
+    """k1 k2 ...: at most 1 because each factor is."""
+
+    kernels: tuple[Kernel, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kernels", _checked(self.kernels))
+
+    def __call__(self, A: Array, B: Array) -> Array:
+        return reduce(lambda left, right: left * right, (k(A, B) for k in self.kernels))
+
+    def diagonal(self, A: Array) -> Array:
+        return reduce(lambda left, right: left * right, (k.diagonal(A) for k in self.kernels))
+
+    def bind(self, names: Sequence[str], actions: int) -> Kernel:
+        return replace(self, kernels=tuple(k.bind(names, actions) for k in self.kernels))
+
+    def split(self, at: int, names: Sequence[str]) -> tuple[Kernel, Kernel]:
+        parts = [k.split(at, names) for k in self.kernels]
+        return Product(tuple(p[0] for p in parts)), Product(tuple(p[1] for p in parts))
+
+
+@dataclass(frozen=True)
+class Sum(Kernel):
+    """w1 k1 + w2 k2 + ... with weights that are scaled to add up to 1 (equal ones by default)."""
+
+    kernels: tuple[Kernel, ...]
+    weights: Sequence[float] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kernels", _checked(self.kernels))
+        if self.weights is not None:
+            weights = tuple(float(w) for w in self.weights)
+            if len(weights) != len(self.kernels) or not all(math.isfinite(w) and w > 0 for w in weights):
+                raise InputError(f"a Sum needs one positive weight per kernel, got {self.weights!r}.")
+            object.__setattr__(self, "weights", weights)
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        weights = self.weights or (1.0,) * len(self.kernels)
+        return tuple(w / sum(weights) for w in weights)
+
+    def __call__(self, A: Array, B: Array) -> Array:
+        return reduce(lambda x, y: x + y, (w * k(A, B) for w, k in zip(self.shares, self.kernels, strict=True)))
+
+    def diagonal(self, A: Array) -> Array:
+        return reduce(lambda x, y: x + y, (w * k.diagonal(A) for w, k in zip(self.shares, self.kernels, strict=True)))
+
+    def bind(self, names: Sequence[str], actions: int) -> Kernel:
+        return replace(self, kernels=tuple(k.bind(names, actions) for k in self.kernels))
+
+    def split(self, at: int, names: Sequence[str]) -> tuple[Kernel, Kernel]:
+        parts = [k.split(at, names) for k in self.kernels]
+        return tuple(Sum(tuple(side), self.weights) for side in zip(*parts, strict=True))  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class On(Kernel):
+    """A kernel on some columns only, by name or number."""
+
+    kernel: Kernel
+    columns: Sequence[str | int]
+
+    def __post_init__(self) -> None:
+        if isinstance(self.columns, str) or not self.columns:
+            raise InputError(f"On needs a list of columns, got {self.columns!r}.")
+        object.__setattr__(self, "columns", tuple(self.columns))
+
+    def __call__(self, A: Array, B: Array) -> Array:
+        return self.kernel(self._pick(A), self._pick(B))
+
+    def diagonal(self, A: Array) -> Array:
+        return self.kernel.diagonal(self._pick(A))
+
+    def bind(self, names: Sequence[str], actions: int) -> Kernel:
+        numbers = []
+        for column in self.columns:
+            if column in names:
+                numbers += [i for i, name in enumerate(names) if name == column]
+            elif isinstance(column, int) and 0 <= column < len(names):
+                numbers.append(column)
+            else:
+                raise InputError(f"the kernel names column {column!r}, which is none of {', '.join(names)}.")
+        return On(self.kernel.bind([names[i] for i in numbers], 0), tuple(numbers))
+
+    def split(self, at: int, names: Sequence[str]) -> tuple[Kernel, Kernel]:
+        raise InputError(
+            "a kernel on named columns does not split by itself: write Separable(actions=..., contexts=...)."
+        )
+
+    def _pick(self, A: Array) -> Array:
+        xp = array_namespace(A)
+        return xp.stack([A[:, i] for i in self.columns], axis=1)
+
+
+@dataclass(frozen=True)
+class Joint(Kernel):
+    """A kernel of the whole point (action and context together), when the default product is not wanted."""
+
+    kernel: Kernel
+
+    def __call__(self, A: Array, B: Array) -> Array:
+        return self.kernel(A, B)
+
+    def diagonal(self, A: Array) -> Array:
+        return self.kernel.diagonal(A)
+
+    def bind(self, names: Sequence[str], actions: int) -> Kernel:
+        return Joint(self.kernel.bind(names, actions))
+
+
+@dataclass(frozen=True)
+class Separable(Kernel):
+    """This kernel on actions times that one on contexts. The natural choice, and the fast one for decisions."""
+
+    actions: Kernel
+    contexts: Kernel
+    at: int | None = None
+
+    def __post_init__(self) -> None:
+        _checked([self.actions, self.contexts])
+
+    def __call__(self, A: Array, B: Array) -> Array:
+        result = self.actions(A[:, : self.at], B[:, : self.at])
+        result *= self.contexts(A[:, self.at :], B[:, self.at :])
+        return result
+
+    def diagonal(self, A: Array) -> Array:
+        return self.actions.diagonal(A[:, : self.at]) * self.contexts.diagonal(A[:, self.at :])
+
+    def bind(self, names: Sequence[str], actions: int) -> Kernel:
+        return Separable(self.actions.bind(names[:actions], actions), self.contexts.bind(names[actions:], 0), actions)
+
+
+def natural(kernel: Kernel, names: Sequence[str], actions: int) -> Kernel:
+    """A plain kernel becomes the product of itself on actions and itself on contexts; `Joint` and `Separable` stay."""
+    if isinstance(kernel, Separable | Joint | Custom):
+        return kernel.bind(names, actions)
+    return Separable(*kernel.split(actions, names)).bind(names, actions)

@@ -1,0 +1,72 @@
+"""Kernels that are not functions of a distance: linear, categorical, and anybody's own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from array_api_compat import array_namespace
+
+from tacit.errors import InputError
+from tacit.kernels.base import Array, Kernel
+
+
+@dataclass(frozen=True)
+class Linear(Kernel):
+    """(bias^2 + v'v') / (bias^2 + d) with v = 2 w - 1 in [-1, 1]^d: at most 1 in the unit box."""
+
+    bias: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.bias) and self.bias >= 0):
+            raise InputError(f"bias must be a number of at least 0, got {self.bias!r}.")
+
+    def __call__(self, A: Array, B: Array) -> Array:
+        return (self.bias**2 + (2.0 * A - 1.0) @ (2.0 * B - 1.0).T) / (self.bias**2 + A.shape[1])
+
+    def diagonal(self, A: Array) -> Array:
+        v = 2.0 * A - 1.0
+        return (self.bias**2 + array_namespace(A).sum(v * v, axis=1)) / (self.bias**2 + A.shape[1])
+
+
+@dataclass(frozen=True)
+class Categorical(Kernel):
+    """Per column 1 where the labels agree and `similarity` where they do not; columns multiply."""
+
+    similarity: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.similarity < 1:
+            raise InputError(f"similarity must be in [0, 1), got {self.similarity!r}.")
+
+    def __call__(self, A: Array, B: Array) -> Array:
+        xp = array_namespace(A, B)
+        result = xp.ones((A.shape[0], B.shape[0]), dtype=A.dtype)
+        for i in range(A.shape[1]):
+            # Labels sit on a grid of at least 1e-6: anything closer is the same label.
+            same = xp.abs(A[:, i][:, None] - B[:, i][None, :]) < 1e-9
+            result *= self.similarity + (1.0 - self.similarity) * xp.astype(same, A.dtype)
+        return result
+
+
+@dataclass(frozen=True)
+class Custom(Kernel):
+    """Any callable `k(A, B)`, scaled down where its diagonal is over 1: k(a, b) / sqrt(max(1, k(a,a)) max(1, k(b,b)))."""
+
+    function: Callable[[Array, Array], Array]
+
+    def __call__(self, A: Array, B: Array) -> Array:
+        xp = array_namespace(A, B)
+        excess = [xp.sqrt(xp.clip(self._raw_diagonal(P), min=1.0)) for P in (A, B)]
+        return self.function(A, B) / (excess[0][:, None] * excess[1][None, :])
+
+    def diagonal(self, A: Array) -> Array:
+        return array_namespace(A).clip(self._raw_diagonal(A), max=1.0)
+
+    def _raw_diagonal(self, A: Array) -> Array:
+        if hasattr(self.function, "diag"):
+            return self.function.diag(A)
+        xp = array_namespace(A)
+        blocks = [A[i : i + 64] for i in range(0, A.shape[0], 64)]
+        return xp.concat([xp.linalg.diagonal(self.function(block, block)) for block in blocks])

@@ -1,0 +1,141 @@
+"""Kernels of the scaled distance `r = |(a - b) / lengthscale|`, all equal to 1 at `r = 0`."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from array_api_compat import array_namespace
+
+from tacit.errors import InputError
+from tacit.kernels.base import Array, Kernel, _device
+
+Lengthscale = float | Sequence[float]
+
+
+def _checked(lengthscale: Lengthscale) -> float | tuple[float, ...]:
+    values = lengthscale if isinstance(lengthscale, Sequence) else [lengthscale]
+    try:
+        numbers = tuple(float(value) for value in values)
+    except (TypeError, ValueError):
+        numbers = ()
+    if not numbers or not all(math.isfinite(value) and value > 0 for value in numbers):
+        raise InputError(
+            f"lengthscale must be a positive number, or one per dimension, in units of the box; got {lengthscale!r}."
+        )
+    return numbers if isinstance(lengthscale, Sequence) else numbers[0]
+
+
+class Stationary(Kernel):
+    """Shared by all of them: lengthscales, one for all or one per column, and the squared distance."""
+
+    lengthscale: Lengthscale
+
+    @abstractmethod
+    def of_square(self, r2: Array) -> Array:
+        """The kernel as a function of the squared scaled distance. May overwrite its argument."""
+
+    def __call__(self, A: Array, B: Array) -> Array:
+        return self.of_square(self.squared_distance(A, B))
+
+    def squared_distance(self, A: Array, B: Array) -> Array:
+        # |a|^2 + |b|^2 - 2 a'b around the middle of the box: one matrix product, little cancellation.
+        xp = array_namespace(A, B)
+        scale = xp.asarray(self.lengthscale, dtype=A.dtype, device=_device(A))
+        A, B = (A - 0.5) / scale, (B - 0.5) / scale
+        r2 = (-2.0 * A) @ B.T
+        r2 += xp.sum(A * A, axis=1)[:, None]
+        r2 += xp.sum(B * B, axis=1)[None, :]
+        return xp.clip(r2, min=0.0)
+
+    def bind(self, names: Sequence[str], actions: int) -> Kernel:
+        if isinstance(self.lengthscale, Sequence) and len(self.lengthscale) != len(names):
+            raise InputError(
+                f"{len(self.lengthscale)} lengthscales do not fit {len(names)} columns ({', '.join(names)}): "
+                "give one number, or one per column."
+            )
+        return self
+
+    def split(self, at: int, names: Sequence[str]) -> tuple[Kernel, Kernel]:
+        self.bind(names, at)
+        if not isinstance(self.lengthscale, Sequence):
+            return self, self
+        scales = tuple(self.lengthscale)
+        return replace(self, lengthscale=scales[:at]), replace(self, lengthscale=scales[at:])  # type: ignore[type-var]
+
+
+@dataclass(frozen=True)
+class RBF(Stationary):
+    """exp(-r^2 / 2)"""
+
+    lengthscale: Lengthscale = 0.3
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lengthscale", _checked(self.lengthscale))
+
+    def of_square(self, r2: Array) -> Array:
+        r2 *= -0.5
+        return array_namespace(r2).exp(r2)
+
+
+@dataclass(frozen=True)
+class RationalQuadratic(Stationary):
+    """(1 + r^2 / (2 alpha))^(-alpha)"""
+
+    lengthscale: Lengthscale = 0.3
+    alpha: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lengthscale", _checked(self.lengthscale))
+        if not (math.isfinite(self.alpha) and self.alpha > 0):
+            raise InputError(f"alpha must be positive, got {self.alpha!r}.")
+
+    def of_square(self, r2: Array) -> Array:
+        r2 *= 1.0 / (2.0 * self.alpha)
+        r2 += 1.0
+        return r2 ** (-self.alpha)
+
+
+@dataclass(frozen=True)
+class Matern(Stationary):
+    """smoothness 1/2: exp(-r);  3/2: (1 + s) exp(-s), s = sqrt(3) r;  5/2: (1 + s + s^2/3) exp(-s), s = sqrt(5) r"""
+
+    smoothness: float = 2.5
+    lengthscale: Lengthscale = 0.3
+
+    def __post_init__(self) -> None:
+        if self.smoothness not in (0.5, 1.5, 2.5):
+            raise InputError(f"smoothness must be 0.5, 1.5 or 2.5, got {self.smoothness!r}: use RBF for the limit.")
+        object.__setattr__(self, "lengthscale", _checked(self.lengthscale))
+
+    def squared_distance(self, A: Array, B: Array) -> Array:
+        if self.smoothness > 1:
+            return super().squared_distance(A, B)
+        # exp(-r) has a kink at 0, where the product form would be off by 1e-8: sum squared differences instead.
+        xp = array_namespace(A, B)
+        scale = xp.asarray(self.lengthscale, dtype=A.dtype, device=_device(A))
+        A, B = A / scale, B / scale
+        r2 = xp.zeros((A.shape[0], B.shape[0]), dtype=A.dtype, device=_device(A))
+        for i in range(A.shape[1]):
+            difference = A[:, i][:, None] - B[:, i][None, :]
+            difference *= difference
+            r2 += difference
+        return r2
+
+    def of_square(self, r2: Array) -> Array:
+        xp = array_namespace(r2)
+        if self.smoothness == 0.5:
+            return xp.exp(-xp.sqrt(r2))
+        if self.smoothness == 1.5:
+            s = xp.sqrt(3.0 * r2)
+            return (1.0 + s) * xp.exp(-s)
+        r2 *= 5.0
+        s = xp.sqrt(r2)
+        r2 *= 1.0 / 3.0
+        r2 += s
+        r2 += 1.0
+        s *= -1.0
+        r2 *= xp.exp(s)
+        return r2

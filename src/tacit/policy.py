@@ -1,0 +1,242 @@
+"""The policy: public, self-contained, decides for ever."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tacit._version import __version__
+from tacit.core import Guarantee, Released
+from tacit.decoder import Posterior, decode
+from tacit.design import Design
+from tacit.errors import InputError
+from tacit.kernels import Separable
+from tacit.problem import Problem
+from tacit.tables import Columns, Floats, Table
+
+SCHEMA = 1
+CANDIDATES = 256
+ROWS = 1024  # contexts decided at a time
+REFINEMENTS = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """Decides, predicts, and says how sure it is. Holds released numbers only."""
+
+    problem: Problem
+    guarantee: Guarantee
+    posterior: Posterior
+    landmarks: Floats
+    facts: dict[str, Any] = field(default_factory=dict)
+    candidates: int = CANDIDATES
+
+    @classmethod
+    def from_release(cls, design: Design, released: Released) -> Policy:
+        posterior = decode(design, released)
+        facts = design.facts() | {"records": released.records, "rank": design.rank}
+        return cls(design.problem, released.guarantee, posterior, design.features.U, facts)
+
+    @property
+    def private(self) -> bool:
+        return self.guarantee.private
+
+    # -- decisions ---------------------------------------------------------------------------------------------
+
+    def decide(self, contexts: Any) -> Any:
+        """The best action for each context: a dict for a dict, a table for a table, an array for an array.
+
+        A missing or unknown coordinate counts as the middle of its range.
+        """
+        table = self.problem.contexts.read(contexts, "contexts")
+        actions = self.decide_points(self._context_points(table))
+        return table.answer(self.problem.actions.decode(actions))
+
+    def decide_points(self, C: Floats) -> Floats:
+        """Best actions for contexts in unit coordinates, in unit coordinates."""
+        return np.vstack([self._decide_chunk(C[i : i + ROWS]) for i in range(0, len(C), ROWS)])
+
+    def mean(self, actions: Any, contexts: Any) -> Any:
+        """The expected reward of each action in each context (row by row), in the user's units."""
+        return self.problem.unscale_reward(self._mean(self._pairs(actions, contexts)))
+
+    def std(self, actions: Any, contexts: Any) -> Any:
+        """The posterior standard deviation of the expected reward, in the user's units."""
+        points = self._pairs(actions, contexts)
+        reduction = self.problem.k(points, self.landmarks) @ self.posterior.shrinkage.T
+        variance = self.posterior.scale * self.problem.k.diagonal(points) - np.sum(reduction**2, axis=1)
+        low, high = self.problem.reward_range
+        return np.sqrt(np.maximum(variance, 0.0)) * (high - low) / 2
+
+    def _mean(self, points: Floats) -> Floats:
+        return np.asarray(self.problem.k(points, self.landmarks) @ self.posterior.weights)
+
+    @cached_property
+    def _menu(self) -> Floats:
+        """Candidate actions, in unit coordinates."""
+        return self.problem.actions.candidate_points(self.candidates)
+
+    @cached_property
+    def _menu_kernel(self) -> Floats:
+        """k_X(candidate, landmark): computed once, used by every decision with a separable kernel."""
+        k = self.problem.k
+        assert isinstance(k, Separable)
+        return np.asarray(k.actions(self._menu, self.landmarks[:, : k.at]))
+
+    def _decide_chunk(self, C: Floats) -> Floats:
+        scorer = _SeparableScorer(self, C) if isinstance(self.problem.k, Separable) else _JointScorer(self, C)
+        scores = scorer.on_menu()
+        best = np.argmax(scores, axis=1)
+        x, value = self._menu[best], scores[np.arange(len(C)), best]
+        return self._refine(x, value, scorer) if self.problem.actions.continuous else x
+
+    def _refine(self, x: Floats, value: Floats, scorer: _Scorer) -> Floats:
+        """Moves each action along each coordinate to the top of the parabola through three points, if that is better."""
+        d = x.shape[1]
+        step = 1.0 / max(1.0, len(self._menu) ** (1.0 / d) - 1.0)
+        for _ in range(REFINEMENTS):
+            for j in range(d):
+                move = np.zeros(d)
+                move[j] = step
+                left, right = (self.problem.actions.project_points(x + sign * move) for sign in (-1.0, 1.0))
+                f_left, f_right = scorer.at(left), scorer.at(right)
+                bend = f_left - 2.0 * value + f_right
+                shift = np.where(bend < 0, 0.5 * (f_left - f_right) / np.where(bend < 0, bend, 1.0), 0.0)
+                top = self.problem.actions.project_points(x + np.clip(shift, -1.0, 1.0)[:, None] * move)
+                tries = np.stack([x, left, right, top])
+                values = np.stack([value, f_left, f_right, scorer.at(top)])
+                winner = np.argmax(values, axis=0)
+                rows = np.arange(len(x))
+                x, value = tries[winner, rows], values[winner, rows]
+            step /= 4.0
+        return x
+
+    def _context_points(self, table: Table) -> Floats:
+        points = self.problem.contexts.encode(table.columns)
+        if np.isfinite(points).all():
+            return points
+        return self.problem.contexts.project_points(np.where(np.isfinite(points), points, 0.5))
+
+    def _pairs(self, actions: Any, contexts: Any) -> Floats:
+        played = self.problem.actions.read(actions, "actions")
+        came = self.problem.contexts.read(contexts, "contexts")
+        X, C = self.problem.actions.encode(played.columns), self._context_points(came)
+        if len(X) != len(C) and 1 not in (len(X), len(C)):
+            raise InputError(f"actions and contexts must have as many rows, got {len(X)} and {len(C)}.")
+        n = max(len(X), len(C))
+        return np.hstack([np.broadcast_to(X, (n, X.shape[1])), np.broadcast_to(C, (n, C.shape[1]))])
+
+    # -- files -------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> Path:
+        """A folder of plain JSON and npz. No private data goes in, none is needed to load it."""
+        folder = Path(path)
+        folder.mkdir(parents=True, exist_ok=True)
+        about = {
+            "schema": SCHEMA,
+            "tacit": __version__,
+            "private": self.private,
+            "guarantee": asdict(self.guarantee),
+            "problem": self.problem.spec(),
+            "posterior": {"scale": self.posterior.scale, "energy": self.posterior.energy},
+            "candidates": self.candidates,
+            "facts": self.facts,
+        }
+        np.savez(
+            folder / "policy.npz",
+            landmarks=self.landmarks,
+            weights=self.posterior.weights,
+            shrinkage=self.posterior.shrinkage,
+        )
+        (folder / "policy.json").write_text(json.dumps(about, indent=2) + "\n")
+        return folder
+
+    @classmethod
+    def load(cls, path: str | Path, *, kernel: Any = None) -> Policy:
+        """The policy in a folder. `kernel` is needed only if it was made with a function of one's own."""
+        folder = Path(path)
+        about = _read_json(folder / "policy.json")
+        if about.get("schema") != SCHEMA:
+            raise InputError(
+                f"{folder} holds a policy of schema {about.get('schema')!r}; this version of Tacit reads {SCHEMA}: "
+                f"use the version that wrote it ({about.get('tacit', 'unknown')})."
+            )
+        with np.load(folder / "policy.npz", allow_pickle=False) as arrays:
+            landmarks, weights, shrinkage = (arrays[name] for name in ("landmarks", "weights", "shrinkage"))
+        return cls(
+            problem=Problem.from_spec(about["problem"], kernel=kernel),
+            guarantee=Guarantee(**about["guarantee"]),
+            posterior=Posterior(weights, shrinkage, **about["posterior"]),
+            landmarks=landmarks,
+            facts=about["facts"],
+            candidates=about["candidates"],
+        )
+
+    def __repr__(self) -> str:
+        return f"Policy(rank={len(self.landmarks)}, private={self.private}, epsilon={self.guarantee.epsilon:.4g})"
+
+
+class _Scorer:
+    """The mean reward of actions for a fixed chunk of contexts."""
+
+    def on_menu(self) -> Floats:
+        """Every candidate for every context, `(contexts, candidates)`."""
+        raise AssertionError("abstract")
+
+    def at(self, X: Floats) -> Floats:
+        """One action per context."""
+        raise AssertionError("abstract")
+
+
+class _SeparableScorer(_Scorer):
+    """k_X(x, u) k_C(c, u): all candidates at once by one matrix product with the precomputed menu."""
+
+    def __init__(self, policy: Policy, C: Floats) -> None:
+        k = policy.problem.k
+        assert isinstance(k, Separable)
+        self._policy, self._k, self._X = policy, k, policy.landmarks[:, : k.at]
+        self._context_part = k.contexts(C, policy.landmarks[:, k.at :]) * policy.posterior.weights
+
+    def on_menu(self) -> Floats:
+        return np.asarray(self._context_part @ self._policy._menu_kernel.T)
+
+    def at(self, X: Floats) -> Floats:
+        return np.asarray(np.einsum("nd,nd->n", self._k.actions(X, self._X), self._context_part))
+
+
+class _JointScorer(_Scorer):
+    """Any other kernel: evaluated point by point."""
+
+    def __init__(self, policy: Policy, C: Floats) -> None:
+        self._policy, self._C = policy, C
+
+    def on_menu(self) -> Floats:
+        menu = self._policy._menu
+        rows = [self._policy._mean(np.hstack([menu, np.broadcast_to(c, (len(menu), len(c)))])) for c in self._C]
+        return np.stack(rows)
+
+    def at(self, X: Floats) -> Floats:
+        return self._policy._mean(np.hstack([X, self._C]))
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        about = json.loads(path.read_text())
+    except FileNotFoundError:
+        raise InputError(f"{path.parent} holds no policy: expected a folder written by Policy.save.") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read as JSON ({type(error).__name__}): was it edited by hand?") from None
+    if not isinstance(about, dict):
+        raise InputError(f"{path} is not a policy description: expected a JSON object.")
+    return about
+
+
+def decided(policy: Policy, contexts: Any) -> Columns:
+    """Decisions as columns, for callers that write tables themselves."""
+    table = policy.problem.contexts.read(contexts, "contexts")
+    return policy.problem.actions.decode(policy.decide_points(policy._context_points(table)))

@@ -1,0 +1,133 @@
+"""The problem: everything that is known before any data, all of it public."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tacit import domains, kernels
+from tacit.contexts import Law, sampler
+from tacit.domains import Domain
+from tacit.errors import InputError
+from tacit.kernels import Custom, Kernel, Matern, natural
+from tacit.spec import Spec, dump, load
+from tacit.tables import Floats
+
+Rng = np.random.Generator
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Which action is best for which context?
+
+    A plain kernel such as `Matern(2.5, 0.3)` is read as the product of itself on actions and itself on contexts.
+    `generator` is the public guess of who will come (uniform by default); `play` is the law under which actions were
+    or will be played, if that is not uniform. It must not depend on data.
+    """
+
+    actions: Domain
+    contexts: Domain
+    kernel: Kernel | Callable[[Any, Any], Any] = field(default_factory=lambda: Matern(2.5, 0.3))
+    reward_range: Sequence[float] = (0.0, 1.0)
+    generator: Law | None = None
+    play: Law | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("actions", "contexts"):
+            if not isinstance(getattr(self, name), Domain):
+                raise InputError(
+                    f"{name} must be a domain such as tacit.Box([0.0], [1.0]), got {getattr(self, name)!r}."
+                )
+        if shared := set(self.actions.names) & set(self.contexts.names):
+            given = ", ".join(sorted(shared))
+            raise InputError(f"actions and contexts must not share column names, both have {given}: pass names=[...].")
+        object.__setattr__(self, "reward_range", _increasing(self.reward_range))
+        kernel = self.kernel if isinstance(self.kernel, Kernel) else _wrapped(self.kernel)
+        object.__setattr__(self, "kernel", kernel)
+        object.__setattr__(self, "_k", natural(kernel, self._columns, self.actions.dimension))
+        object.__setattr__(self, "_draw", (sampler(self.actions, self.play), sampler(self.contexts, self.generator)))
+
+    @property
+    def k(self) -> Kernel:
+        """The kernel on joint points: unit coordinates of the action, then of the context."""
+        return self._k  # type: ignore[attr-defined, no-any-return]
+
+    @property
+    def dimension(self) -> int:
+        return self.actions.dimension + self.contexts.dimension
+
+    @property
+    def _columns(self) -> tuple[str, ...]:
+        """One name per unit coordinate; an item's features share the item's name."""
+        return tuple(name for domain in (self.actions, self.contexts) for name in _coordinates(domain))
+
+    def public_points(self, n: int, rng: Rng) -> Floats:
+        """`n` joint points from play x generator: the algorithm's own coins, never data."""
+        draw_action, draw_context = self._draw  # type: ignore[attr-defined]
+        return np.hstack([draw_action(n, rng), draw_context(n, rng)])
+
+    def scale_reward(self, rewards: Floats) -> Floats:
+        """Rewards to [-1, 1], clipped; NaN stays NaN."""
+        low, high = self.reward_range
+        return np.clip((rewards - (low + high) / 2) / ((high - low) / 2), -1.0, 1.0)
+
+    def unscale_reward(self, values: Floats) -> Floats:
+        low, high = self.reward_range
+        return (low + high) / 2 + values * (high - low) / 2
+
+    def spec(self) -> Spec:
+        """The problem as plain data, for TOML and JSON. Generators are the algorithm's coins and are not kept."""
+        return {
+            "actions": dump(self.actions),
+            "contexts": dump(self.contexts),
+            "kernel": dump(self.kernel),
+            "reward": {"range": list(self.reward_range)},
+        }
+
+    @classmethod
+    def from_spec(
+        cls, spec: Spec, *, kernel: Any = None, generator: Law | None = None, play: Law | None = None
+    ) -> Problem:
+        for name in ("actions", "contexts"):
+            if name not in spec:
+                raise InputError(f'the problem has no [{name}] table: say what they are, for example type = "box".')
+        reward = spec.get("reward", {})
+        if kernel is None:
+            kernel = load(spec["kernel"], kernels.REGISTRY, "kernel") if "kernel" in spec else Matern(2.5, 0.3)
+        return cls(
+            actions=load(spec["actions"], domains.REGISTRY, "domain"),
+            contexts=load(spec["contexts"], domains.REGISTRY, "domain"),
+            kernel=kernel,
+            reward_range=reward.get("range", (0.0, 1.0)),
+            generator=generator,
+            play=play,
+        )
+
+
+def _coordinates(domain: Domain) -> tuple[str, ...]:
+    parts: tuple[Domain, ...] = getattr(domain, "parts", ()) if isinstance(domain, domains.Mixed) else (domain,)
+    return tuple(
+        name
+        for part in parts
+        for name in (part.names if len(part.names) == part.dimension else part.names * part.dimension)
+    )
+
+
+def _wrapped(kernel: Any) -> Kernel:
+    if not callable(kernel):
+        raise InputError(f"kernel must be a tacit kernel or a function k(A, B), got {kernel!r}.")
+    return Custom(kernel)
+
+
+def _increasing(reward_range: Any) -> tuple[float, float]:
+    try:
+        low, high = (float(value) for value in reward_range)
+    except (TypeError, ValueError):
+        raise InputError(f"reward_range must be (low, high), got {reward_range!r}.") from None
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise InputError(f"reward_range must be increasing, got ({low}, {high}): pass (low, high).")
+    return low, high

@@ -1,0 +1,76 @@
+"""Public objects as plain data: a frozen dataclass to a JSON/TOML table and back.
+
+dump(Matern(2.5, 0.3))  ==  {"type": "matern", "smoothness": 2.5, "lengthscale": 0.3}
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tacit.errors import InputError
+
+Spec = dict[str, Any]
+
+
+def dump(thing: Any) -> Spec:
+    """`{"type": name, field: value, ...}`, fields at their default left out."""
+    spec: Spec = {"type": type(thing).__name__.lower()}
+    for field in dataclasses.fields(thing):
+        value = getattr(thing, field.name)
+        if field.init and not _same(value, field.default):
+            spec[field.name] = _plain(value)
+    return spec
+
+
+def load(spec: Any, registry: Mapping[str, type], what: str) -> Any:
+    """The object a spec describes, or one sentence about what is wrong with it."""
+    if not isinstance(spec, Mapping) or "type" not in spec:
+        raise InputError(f'{what} must be a table with a "type" (one of {", ".join(sorted(registry))}), got {spec!r}.')
+    kind = str(spec["type"]).lower()
+    if kind not in registry:
+        raise InputError(f"unknown {what} type {spec['type']!r}: choose one of {', '.join(sorted(registry))}.")
+    cls = registry[kind]
+    known = {field.name for field in dataclasses.fields(cls) if field.init}
+    given = {key: value for key, value in spec.items() if key != "type"}
+    if unknown := sorted(set(given) - known):
+        raise InputError(f"{what} {kind!r} has no field {unknown[0]!r}: it takes {', '.join(sorted(known))}.")
+    parsed = {key: _parse(value, registry, what) for key, value in given.items()}
+    try:
+        return cls(**parsed)
+    except TypeError as error:
+        raise InputError(f"{what} {kind!r} is incomplete: {error}.") from None
+
+
+def _parse(value: Any, registry: Mapping[str, type], what: str) -> Any:
+    if isinstance(value, Mapping) and "type" in value:
+        return load(value, registry, what)
+    if isinstance(value, list) and value and all(isinstance(v, Mapping) and "type" in v for v in value):
+        return tuple(load(v, registry, what) for v in value)
+    return value
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value):
+        return dump(value)
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, tuple | list):
+        return [_plain(v) for v in value]
+    if isinstance(value, str | int | float | bool | None):
+        return value
+    raise InputError(
+        f"a {type(value).__name__} cannot be written to a file: use Tacit's own parts, or save it yourself."
+    )
+
+
+def _same(value: Any, default: Any) -> bool:
+    try:
+        return bool(type(value) is type(default) and value == default)
+    except ValueError:
+        return False

@@ -1,0 +1,95 @@
+"""The statistic: the one sum through which private records enter, and the one way out of it."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+import numpy as np
+
+from tacit.core import Ledger, PrivateSum, release_gaussian, simulate_gaussian
+from tacit.design import Design
+from tacit.design.features import clipped
+from tacit.errors import InputError
+from tacit.policy import Policy
+from tacit.progress import Progress, silent
+from tacit.tables import Floats, vector
+
+BLOCK = 256  # rows per matrix product; always the same shape, so that one record cannot change another's rounding
+
+
+class Statistic:
+    """b = sum_i q_s(w_i) y_i in exact integers. Private: it shows its size and nothing else."""
+
+    def __init__(self, design: Design) -> None:
+        self.design = design
+        self._sum = PrivateSum(design.encoding)
+        self._request = f"release-{secrets.token_hex(8)}"
+
+    @property
+    def records(self) -> int:
+        """How many records are in, complete or not. Public."""
+        return self._sum.records
+
+    def add(self, actions: Any, contexts: Any, rewards: Any, progress: Progress = silent) -> Statistic:
+        """Adds records from NumPy, pandas, polars or Arrow, in as many pieces as one likes.
+
+        | value                              | what happens                              |
+        |------------------------------------|-------------------------------------------|
+        | reward outside its range           | clipped to it                             |
+        | action or context outside its domain | projected to it                         |
+        | NaN, None, text, an unknown label  | the record counts, and adds nothing       |
+
+        None of these raises: an error that depends on a private value would leak it.
+        """
+        problem = self.design.problem
+        played, came = problem.actions.read(actions, "actions"), problem.contexts.read(contexts, "contexts")
+        if played.rows != came.rows:
+            raise InputError(f"actions and contexts must have as many rows, got {played.rows} and {came.rows}.")
+        y = problem.scale_reward(vector(rewards, played.rows, "rewards"))
+        points = np.hstack([problem.actions.encode(played.columns), problem.contexts.encode(came.columns)])
+        self.add_points(points, y, progress)
+        return self
+
+    def add_points(self, points: Floats, y: Floats, progress: Progress = silent) -> None:
+        """The same in unit coordinates, with rewards scaled to [-1, 1]: the inner loop."""
+        self._sum.reserve(len(points))
+        for start in range(0, len(points), BLOCK):
+            self._add_block(points[start : start + BLOCK], y[start : start + BLOCK])
+            if start % (BLOCK * 64) == 0:
+                progress("adding records", start, len(points))
+        progress("adding records", len(points), len(points))
+
+    def merge(self, other: Statistic) -> Statistic:
+        """Adds another statistic of the same design: exact, in any order."""
+        if not isinstance(other, Statistic) or other.design.fingerprint != self.design.fingerprint:
+            raise InputError("only statistics of one and the same design merge: make both with design.statistic().")
+        self._sum.merge(other._sum)
+        return self
+
+    def release(self, *, ledger: Ledger, request: str | None = None) -> Policy:
+        """Spends the design's budget from `ledger` and returns the policy.
+
+        The same request on the same ledger returns the same policy, never a fresh draw. Without a `request` each
+        statistic has its own.
+        """
+        about = {"design": self.design.fingerprint, "budget": str(self.design.budget)}
+        released = release_gaussian(self._sum, self.design.budget, ledger, request or self._request, about)
+        return Policy.from_release(self.design, released)
+
+    def simulate_release(self, rng: np.random.Generator) -> Policy:
+        """What a release would look like, from a seeded generator: free, reproducible, and marked NOT private."""
+        return Policy.from_release(self.design, simulate_gaussian(self._sum, self.design.budget, rng))
+
+    def _add_block(self, points: Floats, y: Floats) -> None:
+        n = len(points)
+        known = np.isfinite(points).all(axis=1) & np.isfinite(y)
+        block, weight = np.full((BLOCK, points.shape[1]), 0.5), np.zeros(BLOCK)
+        block[:n] = np.where(known[:, None], points, 0.5)
+        weight[:n] = np.where(known, y, 0.0)
+        s = self.design.clip
+        rows = clipped(self.design.influence(block), s) * (weight / s)[:, None]
+        self._sum.add(rows, records=n)
+
+    def __repr__(self) -> str:
+        return f"Statistic(<private>, records={self.records}, rank={self.design.rank})"
