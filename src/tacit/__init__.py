@@ -2,6 +2,7 @@
 
 from tacit import contexts, kernels
 from tacit._version import __version__
+from tacit.bandit import Bandit, Decision
 from tacit.core import Budget, Guarantee, Ledger
 from tacit.design import Design
 from tacit.domains import Ball, Box, Catalogue, Categories, Mixed, Simplex
@@ -12,7 +13,7 @@ from tacit.problem import Problem
 from tacit.statistic import Statistic
 
 __all__ = [
-    "Ball", "Box", "Budget", "BudgetError", "Catalogue", "Categorical", "Categories", "Design", "Guarantee",
+    "Ball", "Bandit", "Box", "Budget", "BudgetError", "Catalogue", "Categorical", "Categories", "Decision", "Design", "Guarantee",
     "InputError", "Joint", "Ledger", "Linear", "Matern", "Mixed", "Policy", "Problem", "RBF", "RationalQuadratic",
     "RequestConflictError", "Separable", "Simplex", "StateError", "Statistic", "TacitError", "__version__", "contexts",
     "kernels",

@@ -96,7 +96,7 @@ class Policy:
         return self._refine(x, value, scorer) if self.problem.actions.continuous else x
 
     def _refine(self, x: Floats, value: Floats, scorer: _Scorer) -> Floats:
-        """Moves each action along each coordinate to the top of the parabola through three points, if that is better."""
+        """Moves each action along each coordinate to the top of the parabola through three points, if better."""
         d = x.shape[1]
         step = 1.0 / max(1.0, len(self._menu) ** (1.0 / d) - 1.0)
         for _ in range(REFINEMENTS):

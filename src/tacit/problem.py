@@ -54,7 +54,7 @@ class Problem:
     @property
     def k(self) -> Kernel:
         """The kernel on joint points: unit coordinates of the action, then of the context."""
-        return self._k  # type: ignore[attr-defined, no-any-return]
+        return self._k  # type: ignore[attr-defined]
 
     @property
     def dimension(self) -> int:

@@ -15,6 +15,7 @@ from fractions import Fraction
 
 from tacit.errors import InputError
 
+UNITS = 1 << 40  # rho is counted in whole units of 2^-40
 SLACK = 1e-12  # relative safety margin for double rounding in the conversions below
 
 
@@ -61,6 +62,10 @@ def rho_of_epsilon(epsilon: float, delta: float) -> float:
     return low
 
 
+def _whole_units(rho: float) -> float:
+    return math.floor(Fraction(rho) * UNITS) / UNITS
+
+
 @dataclass(frozen=True)
 class Budget:
     """How much privacy may be spent: `Budget(epsilon, delta)`, `Budget(epsilon)` (pure) or `Budget(rho=...)`."""
@@ -90,16 +95,16 @@ class Budget:
 
     @property
     def zcdp(self) -> float:
-        """The budget as `rho`, for releases with Gaussian noise."""
+        """The budget as `rho`, for releases with Gaussian noise: rounded down to whole units of the ledger."""
         if self.rho is not None:
-            return self.rho
+            return _whole_units(self.rho)
         if self.pure:
             raise InputError(
                 f"a pure budget of epsilon={self.epsilon} (delta=0) cannot pay for Gaussian noise: "
                 "add a delta, for example Budget(epsilon=1.0, delta=1e-6)."
             )
         assert self.epsilon is not None
-        return rho_of_epsilon(self.epsilon, self.delta)
+        return _whole_units(rho_of_epsilon(self.epsilon, self.delta))
 
     def as_epsilon(self, delta: float) -> float:
         """The `epsilon` this budget stands for at another `delta`."""

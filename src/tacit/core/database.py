@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import random
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
 from sqlalchemy.pool import NullPool
 
 from tacit.errors import InputError
 
 BUSY_SECONDS = 60
+RETRY_STATES = {"40001", "40P01"}  # serialisation failure, deadlock
+T = TypeVar("T")
 
 
 def connect(url: str) -> Engine:
@@ -66,3 +70,18 @@ def transaction(engine: Engine) -> Iterator[Connection]:
     """One short transaction: committed durably on leaving, rolled back on any error."""
     with engine.begin() as connection:
         yield connection
+
+
+def retrying(attempt: Callable[[], T]) -> T:
+    """Runs a transaction again when the database asks for it (a serialisation failure, a race for a new key).
+
+    A retry can only follow a rollback, so nothing is done twice.
+    """
+    for pause in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0):
+        try:
+            return attempt()
+        except DBAPIError as error:
+            if not isinstance(error, IntegrityError) and getattr(error.orig, "sqlstate", None) not in RETRY_STATES:
+                raise
+            time.sleep(pause * (0.5 + random.random()))
+    return attempt()

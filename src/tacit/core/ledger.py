@@ -13,17 +13,17 @@ from __future__ import annotations
 
 import json
 import math
-import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     Column,
+    Connection,
     Engine,
     Float,
     Integer,
@@ -36,15 +36,11 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
+from sqlalchemy.exc import IntegrityError
 
-from tacit.core.budget import Budget
-from tacit.core.database import connect, transaction
+from tacit.core.budget import UNITS, Budget
+from tacit.core.database import connect, retrying, transaction
 from tacit.errors import BudgetError, InputError, RequestConflictError, StateError
-
-T = TypeVar("T")
-RETRY_STATES = {"40001", "40P01"}  # serialisation failure, deadlock
-UNITS = 1 << 40  # costs are integers: rho * 2^40, rounded up
 
 metadata = MetaData()
 
@@ -85,6 +81,7 @@ class Charge:
 
 
 def cost_of(rho: float) -> int:
+    """rho in whole units, rounded up."""
     return math.ceil(Fraction(rho) * UNITS)
 
 
@@ -98,21 +95,23 @@ class Ledger:
     @classmethod
     def create(cls, url: str | Engine, budget: Budget) -> Ledger:
         engine = connect(url) if isinstance(url, str) else url
+        metadata.create_all(engine)
+        with transaction(engine) as connection:
+            cls.establish(connection, budget)
+        return cls(engine, budget)
+
+    @staticmethod
+    def establish(connection: Connection, budget: Budget) -> None:
+        """Writes the account inside a transaction of the caller's (a study is created whole or not at all)."""
         cap = math.floor(Fraction(budget.zcdp) * UNITS)
         if cap < 1 or cap >= 2**62:
             raise InputError(f"a budget of {budget} is too small or too large to be counted: choose another.")
-        metadata.create_all(engine)
+        account = {"id": 1, "cap": cap, "spent": 0, "created": time.time()}
+        terms = {"epsilon": budget.epsilon, "delta": budget.delta, "rho": budget.rho}
         try:
-            with transaction(engine) as connection:
-                connection.execute(
-                    insert(_account).values(
-                        id=1, cap=cap, spent=0, epsilon=budget.epsilon, delta=budget.delta, rho=budget.rho,
-                        created=time.time(),
-                    )
-                )  # fmt: skip
+            connection.execute(insert(_account).values(account | terms))
         except IntegrityError:
             raise StateError("this database already holds a ledger: open it with Ledger.open(url).") from None
-        return cls(engine, budget)
 
     @classmethod
     def open(cls, url: str | Engine) -> Ledger:
@@ -124,6 +123,12 @@ class Ledger:
         if row is None:
             raise StateError("this database holds no ledger: make one with Ledger.create(url, budget).")
         return cls(engine, Budget(epsilon=row.epsilon, delta=row.delta, rho=row.rho))
+
+    @classmethod
+    def at(cls, url: str, budget: Budget) -> Ledger:
+        """The ledger at `url`, made with this cap if there is none yet. An existing ledger keeps its own cap."""
+        engine = connect(url)
+        return cls.open(engine) if inspect(engine).has_table(_account.name) else cls.create(engine, budget)
 
     def spend(
         self, request: str, kind: str, parameters: dict[str, Any], rho: float, draw: Callable[[], bytes]
@@ -185,7 +190,7 @@ class Ledger:
                 )
                 return None
 
-        return _retrying(attempt)
+        return retrying(attempt)
 
     def _store(self, request: str, result: bytes) -> bytes:
         """Transaction 2. First writer wins; everybody returns what is stored."""
@@ -197,25 +202,10 @@ class Ledger:
                 stored = select(_charges.c.result).where(_charges.c.request == request)
                 return bytes(connection.execute(stored).scalar_one())
 
-        return _retrying(attempt)
+        return retrying(attempt)
 
     def __repr__(self) -> str:
         return f"Ledger({self.budget}, spent rho={self.spent:.6g}, remaining rho={self.remaining:.6g})"
-
-
-def _retrying(attempt: Callable[[], T]) -> T:
-    """Runs a transaction again when the database asks for it (a serialisation failure, a race for a new key).
-
-    A retry can only follow a rollback, so nothing is done twice.
-    """
-    for pause in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0):
-        try:
-            return attempt()
-        except (IntegrityError, OperationalError, DBAPIError) as error:
-            if not isinstance(error, IntegrityError) and getattr(error.orig, "sqlstate", None) not in RETRY_STATES:
-                raise
-            time.sleep(pause * (0.5 + random.random()))
-    return attempt()
 
 
 def _refusal(spent: int, asked: int, cap: int, budget: Budget) -> str:

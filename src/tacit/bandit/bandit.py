@@ -1,0 +1,143 @@
+"""The bandit: ask, tell, release, on a database that survives anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tacit.bandit.store import Store
+from tacit.core import Budget, Ledger
+from tacit.core.database import connect
+from tacit.design import Design
+from tacit.errors import InputError
+from tacit.policy import Policy
+from tacit.problem import Problem
+from tacit.progress import Progress, silent
+from tacit.tables import floats
+
+RELEASE = "release"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What to play in one round. `propensity` is the density of the draw (a probability on finite actions)."""
+
+    id: str
+    action: dict[str, Any]
+    propensity: float
+
+
+class Bandit:
+    """A study in a database: `Bandit.create(url, problem, ...)` once, `Bandit.open(url)` ever after.
+
+    Everything that `ask` and `tell` return from is on disk. Any number of processes may share a study.
+    """
+
+    def __init__(self, store: Store, design: Design) -> None:
+        self._store = store
+        self.design = design
+        self.ledger = Ledger.open(store.engine)
+        self._rng = np.random.default_rng()
+
+    @classmethod
+    def create(
+        cls,
+        url: str,
+        problem: Problem,
+        *,
+        horizon: int,
+        budget: Budget,
+        rng: np.random.Generator | int | None = None,
+        progress: Progress = silent,
+        **design: Any,
+    ) -> Bandit:
+        """Builds the design (see `Design.build` for further options) and the study that will follow it.
+
+        `rng` draws the design's public coins; by default they come from the operating system.
+        """
+        if problem.play is not None:
+            raise InputError("a Bandit plays uniformly: `play` is for data that was logged some other way.")
+        store = Store(connect(url))
+        store.require_empty()
+        spec = problem.spec()
+        coins = np.random.default_rng() if rng is None else rng
+        built = Design.build(problem, horizon=horizon, budget=budget, rng=coins, progress=progress, **design)
+        store.create(spec, built.facts(), built.arrays(), budget)
+        return cls(store, built)
+
+    @classmethod
+    def open(cls, url: str) -> Bandit:
+        """The study in a database, as it was left."""
+        store = Store(connect(url))
+        spec, facts, arrays = store.load()
+        return cls(store, Design.restore(Problem.from_spec(spec), facts, arrays))
+
+    @property
+    def problem(self) -> Problem:
+        return self.design.problem
+
+    @property
+    def horizon(self) -> int:
+        return self.design.horizon
+
+    @property
+    def asked(self) -> int:
+        """How many rounds were asked. Public; how many rewards came back is not."""
+        return self._store.asked()
+
+    def ask(self, context: Any) -> Decision:
+        """A uniformly random action for one context, written down before it is returned."""
+        decisions = self.ask_many(context)
+        if len(decisions) != 1:
+            raise InputError(f"ask takes one context, got {len(decisions)}: use ask_many for a table.")
+        return decisions[0]
+
+    def ask_many(self, contexts: Any) -> list[Decision]:
+        """The same for every row of a table, in one transaction."""
+        domain, actions = self.problem.contexts, self.problem.actions
+        points = domain.encode(domain.read(contexts, "the context").columns)
+        played = actions.sample_points(len(points), self._rng)
+        ids = self._store.ask(points, played, self.horizon)
+        columns = actions.decode(played)
+        return [
+            Decision(name, {key: _item(column[i]) for key, column in columns.items()}, actions.density)
+            for i, name in enumerate(ids)
+        ]
+
+    def tell(self, id: str, reward: float) -> None:
+        """Records a reward, durably. Late and out of order is normal; twice is an error.
+
+        A reward outside its range is clipped; one that is no number counts as none.
+        """
+        self.tell_many([id], [reward])
+
+    def tell_many(self, ids: Sequence[str], rewards: Iterable[float]) -> None:
+        """The same for many rounds: all of them are recorded, or none."""
+        values = floats(np.asarray(list(rewards), dtype=object))
+        if len(values) != len(ids) or len(set(ids)) != len(ids):
+            raise InputError(f"tell_many takes one reward for each of {len(ids)} different ids, got {len(values)}.")
+        scaled = self.problem.scale_reward(values)
+        self._store.tell({name: None if np.isnan(y) else float(y) for name, y in zip(ids, scaled, strict=True)})
+
+    def release(self, progress: Progress = silent) -> Policy:
+        """Closes the study, spends its budget and returns the policy.
+
+        Called again, here or in another process, it returns the same policy: never a fresh draw, never a second charge.
+        """
+        rounds = self._store.close()
+        statistic = self.design.statistic()
+        for points, y in self._store.rounds(rounds):
+            statistic.add_points(points, y)
+            progress("adding rounds", statistic.records, rounds)
+        return statistic.release(ledger=self.ledger, request=RELEASE)
+
+    def __repr__(self) -> str:
+        state = "released" if self._store.closed() else f"{self.asked} of {self.horizon} rounds asked"
+        return f"Bandit({state}, {self.design.budget})"
+
+
+def _item(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

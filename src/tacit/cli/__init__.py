@@ -1,0 +1,50 @@
+"""The command line. `main` turns every expected error into one sentence and exit code 2."""
+
+from __future__ import annotations
+
+import platform
+
+import typer
+
+from tacit._version import __version__
+from tacit.cli import ledger
+from tacit.cli.console import Json, emit, err, out
+from tacit.cli.decide import decide
+from tacit.cli.demo import demo
+from tacit.cli.fit import fit
+from tacit.errors import TacitError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Tacit learns which action is best for which context from data that must stay private.",
+)
+app.command()(demo)
+app.command()(fit)
+app.command()(decide)
+app.add_typer(ledger.app, name="ledger")
+
+
+@app.command()
+def version(json: Json = False) -> None:
+    """Print the versions of Tacit and of what the guarantee rests on."""
+    from importlib.metadata import version as installed
+
+    versions = {name: installed(name) for name in ("opendp", "numpy", "scipy", "sqlalchemy")}
+    if json:
+        emit({"tacit": __version__, "python": platform.python_version()} | versions)
+    else:
+        out.print(
+            f"tacit {__version__} (Python {platform.python_version()}, "
+            + ", ".join(f"{k} {v}" for k, v in versions.items())
+            + ")"
+        )
+
+
+def main() -> None:
+    try:
+        app()
+    except TacitError as error:
+        err.print(f"tacit: {error}", style="red", highlight=False, markup=False)
+        raise SystemExit(2) from None

@@ -1,0 +1,46 @@
+"""`tacit decide`: contexts in, decisions out."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import pyarrow as pa
+import pyarrow.csv
+import typer
+
+from tacit.cli.console import Json, emit, err
+from tacit.files import read_table, write_table
+from tacit.policy import Policy
+
+
+def decide(
+    policy: Annotated[Path, typer.Argument(help="A policy folder.")],
+    contexts: Annotated[Path, typer.Argument(help="Contexts as CSV, Parquet or Arrow, one row each.")],
+    to: Annotated[Path | None, typer.Option("--out", help="A file to write; standard output (CSV) otherwise.")] = None,
+    json: Json = False,
+) -> None:
+    """Decide for every row of a table: the action, its expected reward, and how sure the policy is.
+
+    Deciding is free: the policy was paid for when it was released.
+    """
+    chosen = Policy.load(policy)
+    table = read_table(contexts)
+    decisions = chosen.decide(table)
+    columns = {name: decisions[name] for name in decisions.column_names}
+    columns["expected_reward"] = pa.array(chosen.mean(decisions, table))
+    columns["std"] = pa.array(chosen.std(decisions, table))
+    answer = pa.table({name: table[name] for name in table.column_names if name not in columns} | columns)
+    if to is not None:
+        write_table(answer, to)
+    if json:
+        emit(
+            {"private": chosen.private, "rows": answer.num_rows, "decisions": answer.select(list(columns)).to_pylist()}
+        )
+    elif to is not None:
+        err.print(f"{answer.num_rows} decisions written to {to}")
+    else:
+        pa.csv.write_csv(answer, sys.stdout.buffer)
+    if not chosen.private:
+        err.print("[bold red]This policy is NOT private: it was made with a seed.[/bold red]")
