@@ -8,6 +8,8 @@ BIN := $(VENV)/bin
 demo: $(VENV)/.demo
 	$(BIN)/tacit demo --out out/demo
 
+# Two test processes share two cores: one thread each for linear algebra.
+test: export OPENBLAS_NUM_THREADS = 1
 test: $(VENV)/.test
 	$(BIN)/pytest -n 2 --dist worksteal
 

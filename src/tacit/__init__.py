@@ -1,20 +1,53 @@
 """Tacit: which action is best for which context, learned from data that must stay private."""
 
-from tacit import contexts, kernels
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from tacit._version import __version__
-from tacit.bandit import Bandit, Decision
-from tacit.core import Budget, Guarantee, Ledger
-from tacit.design import Design
-from tacit.domains import Ball, Box, Catalogue, Categories, Mixed, Simplex
-from tacit.errors import BudgetError, InputError, RequestConflictError, StateError, TacitError
-from tacit.kernels import RBF, Categorical, Joint, Linear, Matern, RationalQuadratic, Separable
-from tacit.policy import Policy
-from tacit.problem import Problem
-from tacit.statistic import Statistic
+
+if TYPE_CHECKING:
+    from tacit import contexts, kernels, paper
+    from tacit.bandit import Bandit, Decision
+    from tacit.core import Budget, Guarantee, Ledger
+    from tacit.design import Design
+    from tacit.domains import Ball, Box, Catalogue, Categories, Mixed, Simplex
+    from tacit.errors import BudgetError, InputError, RequestConflictError, StateError, TacitError
+    from tacit.kernels import RBF, Categorical, Joint, Linear, Matern, RationalQuadratic, Separable
+    from tacit.policy import Policy
+    from tacit.problem import Problem
+    from tacit.statistic import Statistic
+
+# Where each public name lives. Rooms are opened when they are first needed: `tacit --help` should not load a database
+# driver, nor a GPU worker OpenDP.
+_ROOMS = {
+    "bandit": ("Bandit", "Decision"),
+    "core": ("Budget", "Guarantee", "Ledger"),
+    "design": ("Design",),
+    "domains": ("Ball", "Box", "Catalogue", "Categories", "Mixed", "Simplex"),
+    "errors": ("BudgetError", "InputError", "RequestConflictError", "StateError", "TacitError"),
+    "kernels": ("Categorical", "Joint", "Linear", "Matern", "RBF", "RationalQuadratic", "Separable"),
+    "policy": ("Policy",),
+    "problem": ("Problem",),
+    "statistic": ("Statistic",),
+}
+_HOME = {name: room for room, names in _ROOMS.items() for name in names}
+_MODULES = ("contexts", "kernels", "paper")
 
 __all__ = [
-    "Ball", "Bandit", "Box", "Budget", "BudgetError", "Catalogue", "Categorical", "Categories", "Decision", "Design", "Guarantee",
-    "InputError", "Joint", "Ledger", "Linear", "Matern", "Mixed", "Policy", "Problem", "RBF", "RationalQuadratic",
-    "RequestConflictError", "Separable", "Simplex", "StateError", "Statistic", "TacitError", "__version__", "contexts",
-    "kernels",
+    "Ball", "Bandit", "Box", "Budget", "BudgetError", "Catalogue", "Categorical", "Categories", "Decision", "Design",
+    "Guarantee", "InputError", "Joint", "Ledger", "Linear", "Matern", "Mixed", "Policy", "Problem", "RBF",
+    "RationalQuadratic", "RequestConflictError", "Separable", "Simplex", "StateError", "Statistic", "TacitError",
+    "__version__", "contexts", "kernels", "paper",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"tacit.{name}")
+    if name in _HOME:
+        return getattr(import_module(f"tacit.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'tacit' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

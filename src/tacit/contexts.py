@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from narwhals.dependencies import is_into_dataframe, is_into_series
 
 from tacit.domains import Domain
 from tacit.errors import InputError
@@ -53,8 +54,12 @@ def sampler(domain: Domain, law: Law | None) -> Callable[[int, Rng], Floats]:
         pool = law.points(domain)
         return lambda n, rng: pool[rng.integers(len(pool), size=n)]
     draw = law.sample if isinstance(law, Generator) else law
-    if not callable(draw):
-        raise InputError(f"a generator must be a function (n, rng) -> table or have sample(n, rng), got {law!r}.")
+    # pandas and polars have a sample() too, of another kind.
+    if not callable(draw) or is_into_dataframe(law) or is_into_series(law):
+        raise InputError(
+            f"a generator must be a function (n, rng) -> table or have sample(n, rng), got {type(law).__name__}: "
+            "wrap a table that is already public in tacit.contexts.PublicSample."
+        )
 
     def points(n: int, rng: Rng) -> Floats:
         table = domain.read(draw(n, rng), "the generator's table")

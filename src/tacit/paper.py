@@ -137,7 +137,7 @@ class USCA:
         self.add(points, np.asarray(reward(points), dtype=np.float64))
 
     def add(self, points: Floats, rewards: Floats) -> None:
-        """Line 7, for actions already played: complete joint points in unit coordinates, rewards in the user's units."""
+        """Line 7, for actions already played: joint points in unit coordinates, rewards in user's units, no gaps."""
         if self.estimator.records + len(points) > self.horizon:
             raise StateError(f"more than {self.horizon} records: build USCA with a larger horizon.")
         self.estimator.add(points, self.problem.scale_reward(rewards))

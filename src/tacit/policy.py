@@ -117,7 +117,8 @@ class Policy:
         return x
 
     def _context_points(self, table: Table) -> Floats:
-        points = self.problem.contexts.encode(table.columns)
+        with np.errstate(all="ignore"):  # a visitor's odd value is no reason to warn
+            points = self.problem.contexts.encode(table.columns)
         if np.isfinite(points).all():
             return points
         return self.problem.contexts.project_points(np.where(np.isfinite(points), points, 0.5))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,9 +39,8 @@ class Problem:
     def __post_init__(self) -> None:
         for name in ("actions", "contexts"):
             if not isinstance(getattr(self, name), Domain):
-                raise InputError(
-                    f"{name} must be a domain such as tacit.Box([0.0], [1.0]), got {getattr(self, name)!r}."
-                )
+                kind = type(getattr(self, name)).__name__  # the kind only: it could be somebody's table
+                raise InputError(f"{name} must be a domain, got {kind}: pass for example tacit.Box([0.0], [1.0]).")
         if shared := set(self.actions.names) & set(self.contexts.names):
             given = ", ".join(sorted(shared))
             raise InputError(f"actions and contexts must not share column names, both have {given}: pass names=[...].")
@@ -73,7 +72,8 @@ class Problem:
     def scale_reward(self, rewards: Floats) -> Floats:
         """Rewards to [-1, 1], clipped; NaN stays NaN."""
         low, high = self.reward_range
-        return np.clip((rewards - (low + high) / 2) / ((high - low) / 2), -1.0, 1.0)
+        inside = np.clip(rewards, low, high)  # first, so that nothing overflows
+        return np.clip((inside - (low + high) / 2) / ((high - low) / 2), -1.0, 1.0)
 
     def unscale_reward(self, values: Floats) -> Floats:
         low, high = self.reward_range
@@ -92,10 +92,14 @@ class Problem:
     def from_spec(
         cls, spec: Spec, *, kernel: Any = None, generator: Law | None = None, play: Law | None = None
     ) -> Problem:
+        if not isinstance(spec, Mapping):
+            raise InputError(f"a problem must be a table with actions and contexts, got {spec!r}.")
         for name in ("actions", "contexts"):
             if name not in spec:
                 raise InputError(f'the problem has no [{name}] table: say what they are, for example type = "box".')
         reward = spec.get("reward", {})
+        if not isinstance(reward, Mapping):
+            raise InputError(f"reward must be a table, got {reward!r}: write range = [low, high] in it.")
         if kernel is None:
             kernel = load(spec["kernel"], kernels.REGISTRY, "kernel") if "kernel" in spec else Matern(2.5, 0.3)
         return cls(
@@ -118,8 +122,10 @@ def _coordinates(domain: Domain) -> tuple[str, ...]:
 
 
 def _wrapped(kernel: Any) -> Kernel:
-    if not callable(kernel):
-        raise InputError(f"kernel must be a tacit kernel or a function k(A, B), got {kernel!r}.")
+    if not callable(kernel) or isinstance(kernel, type):
+        raise InputError(
+            f"kernel must be a kernel or a function k(A, B), got {kernel!r}: pass for example tacit.Matern(2.5, 0.3)."
+        )
     return Custom(kernel)
 
 
@@ -127,7 +133,8 @@ def _increasing(reward_range: Any) -> tuple[float, float]:
     try:
         low, high = (float(value) for value in reward_range)
     except (TypeError, ValueError):
-        raise InputError(f"reward_range must be (low, high), got {reward_range!r}.") from None
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise InputError(f"reward_range must be increasing, got ({low}, {high}): pass (low, high).")
+        kind = type(reward_range).__name__  # the kind only: it could be somebody's rewards
+        raise InputError(f"reward_range must be two numbers, got {kind}: pass (low, high).") from None
+    if not (math.isfinite(high - low) and low < high):
+        raise InputError(f"reward_range must be finite and increasing, got ({low}, {high}): pass (low, high).")
     return low, high

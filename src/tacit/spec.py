@@ -1,6 +1,6 @@
 """Public objects as plain data: a frozen dataclass to a JSON/TOML table and back.
 
-dump(Matern(2.5, 0.3))  ==  {"type": "matern", "smoothness": 2.5, "lengthscale": 0.3}
+dump(Matern(1.5, 0.2))  ==  {"type": "matern", "smoothness": 1.5, "lengthscale": 0.2}
 """
 
 from __future__ import annotations
@@ -34,15 +34,21 @@ def load(spec: Any, registry: Mapping[str, type], what: str) -> Any:
     if kind not in registry:
         raise InputError(f"unknown {what} type {spec['type']!r}: choose one of {', '.join(sorted(registry))}.")
     cls = registry[kind]
-    known = {field.name for field in dataclasses.fields(cls) if field.init}
+    fields = {field.name: field for field in dataclasses.fields(cls) if field.init}
     given = {key: value for key, value in spec.items() if key != "type"}
-    if unknown := sorted(set(given) - known):
-        raise InputError(f"{what} {kind!r} has no field {unknown[0]!r}: it takes {', '.join(sorted(known))}.")
+    if unknown := sorted(set(given) - set(fields)):
+        raise InputError(f"{what} {kind!r} has no field {unknown[0]!r}: it takes {', '.join(sorted(fields))}.")
+    if missing := [name for name, field in fields.items() if _required(field) and name not in given]:
+        raise InputError(f"{what} {kind!r} is incomplete: it needs {', '.join(missing)}.")
     parsed = {key: _parse(value, registry, what) for key, value in given.items()}
     try:
         return cls(**parsed)
     except TypeError as error:
-        raise InputError(f"{what} {kind!r} is incomplete: {error}.") from None
+        raise InputError(f"{what} {kind!r} has a field of the wrong kind: {error}.") from None
+
+
+def _required(field: dataclasses.Field[Any]) -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
 
 def _parse(value: Any, registry: Mapping[str, type], what: str) -> Any:

@@ -15,6 +15,7 @@ from tacit.policy import Policy
 from tacit.progress import Progress, silent
 from tacit.tables import Floats, vector
 
+quiet = np.errstate(all="ignore")  # a warning that depends on a private value would leak it
 BLOCK = 256  # rows per matrix product; always the same shape, so that one record cannot change another's rounding
 
 
@@ -31,6 +32,7 @@ class Statistic:
         """How many records are in, complete or not. Public."""
         return self._sum.records
 
+    @quiet
     def add(self, actions: Any, contexts: Any, rewards: Any, progress: Progress = silent) -> Statistic:
         """Adds records from NumPy, pandas, polars or Arrow, in as many pieces as one likes.
 
@@ -51,6 +53,7 @@ class Statistic:
         self.add_points(points, y, progress)
         return self
 
+    @quiet
     def add_points(self, points: Floats, y: Floats, progress: Progress = silent) -> None:
         """The same in unit coordinates, with rewards scaled to [-1, 1]: the inner loop."""
         self._sum.reserve(len(points))

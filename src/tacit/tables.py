@@ -1,7 +1,8 @@
 """Tables of any kind to columns and back: dicts, NumPy, pandas, polars, Arrow.
 
 Only names and shapes can be wrong here. Values never raise: what is not a number becomes NaN, because an
-error that depends on a private value would leak it.
+error that depends on a private value would leak it. And each cell is read by itself: if an odd value in one
+record changed how the others are read, one record could move the sum by more than its bound.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
 from tacit.errors import InputError
@@ -41,7 +43,10 @@ class Table:
             table = values[0] if len(values) == 1 and values[0].dtype.kind not in "fiu" else np.column_stack(values)
             return table[0] if source.ndim == 1 else table
         frame = nw.from_native(source, eager_only=True)
-        return nw.from_dict({k: v.tolist() for k, v in columns.items()}, backend=frame.implementation).to_native()
+        answer = nw.from_dict({k: v.tolist() for k, v in columns.items()}, backend=frame.implementation).to_native()
+        if (index := nw.maybe_get_index(frame)) is not None:  # pandas aligns rows by their labels
+            answer.index = index
+        return answer
 
 
 def read(data: Any, names: Sequence[str], what: str) -> Table:
@@ -51,11 +56,13 @@ def read(data: Any, names: Sequence[str], what: str) -> Table:
     if isinstance(data, list) and data and all(isinstance(row, Mapping) for row in data):
         for row in data:
             _require(row.keys(), names, what)
-        return Table({name: _column([row[name] for row in data]) for name in names}, len(data), data)
-    if isinstance(data, np.ndarray | list | tuple | int | float):
+        return Table({name: _cells([row[name] for row in data]) for name in names}, len(data), data)
+    if _is_array(data):
         return _from_array(data, names, what)
     try:
         frame = nw.from_native(data, eager_only=True)
+    except DuplicateError:
+        raise InputError(f"{what} has two columns of one name: rename or drop one.") from None
     except TypeError:
         raise InputError(
             f"{what} must be a dict, a NumPy array, or a pandas, polars or Arrow table with columns "
@@ -69,12 +76,12 @@ def read(data: Any, names: Sequence[str], what: str) -> Table:
 
 def vector(data: Any, rows: int, what: str) -> Floats:
     """One column of numbers (rewards). The length must match; anything that is no number becomes NaN."""
-    if not isinstance(data, np.ndarray | list | tuple | int | float):
-        try:
-            data = _series(nw.from_native(data, series_only=True))
-        except TypeError:
-            raise InputError(f"{what} must be a column of numbers, got {type(data).__name__}.") from None
-    column = floats(_column(np.atleast_1d(_filled(data))))
+    if not (_is_array(data) or _is_series(data)):
+        raise InputError(f"{what} must be a column of numbers, got {type(data).__name__}.")
+    cells = np.atleast_1d(_column(data))
+    if _is_ragged(data, cells):
+        raise InputError(f"{what} must be a flat column of numbers: some of its entries are lists.")
+    column = floats(cells)
     if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0]
     if column.shape != (rows,):
@@ -82,50 +89,82 @@ def vector(data: Any, rows: int, what: str) -> Floats:
     return column
 
 
+def numbers(values: Any) -> Floats:
+    """Numbers in any nesting as float64; what does not read as a number is NaN."""
+    return floats(_column(values))
+
+
 def floats(column: NDArray[Any]) -> Floats:
     """A column as float64; what does not read as a number is NaN."""
     if column.dtype.kind in "fiub":
         return column.astype(np.float64)
-    return np.array([_float(value) for value in column.reshape(-1)], dtype=np.float64).reshape(column.shape)
+    return np.array([number(value) for value in column.reshape(-1)], dtype=np.float64).reshape(column.shape)
 
 
-def _float(value: Any) -> float:
+def number(value: Any) -> float:
+    """One cell as a float, NaN if it is none."""
     try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
+        return float("nan") if isinstance(value, np.complexfloating) else float(value)
+    except Exception:  # whatever a stranger's __float__ raises
         return float("nan")
 
 
-def _filled(data: Any) -> Any:
-    if isinstance(data, np.ma.MaskedArray):
-        return np.where(np.ma.getmaskarray(data), np.nan, floats(np.asarray(data.data)))
-    return data
-
-
 def _column(values: Any) -> NDArray[Any]:
-    values = _filled(values)
+    """An array whose dtype says nothing that a cell did not say: lists are not promoted to text or to float."""
+    if isinstance(values, np.ma.MaskedArray):
+        return np.where(np.ma.getmaskarray(values), np.array(None), values.data)
+    if nw.dependencies.is_into_series(values):
+        return _series(nw.from_native(values, series_only=True))
+    if _is_series(values):
+        return _cells(values.to_pylist())
+    if not isinstance(values, list | tuple):
+        return np.asarray(values)
     try:
-        column = np.asarray(values)
-    except (ValueError, OverflowError):
-        column = np.empty(len(values), dtype=object)
-        column[:] = list(values)
-    return column
+        return np.array(values, dtype=object)
+    except ValueError:
+        return _cells(values)
 
 
-def _series(series: Any) -> NDArray[Any]:
-    column = _column(series.to_numpy())
-    return column if column.dtype.kind in "fiub" else _column(np.array(series.to_list(), dtype=object))
+def _cells(values: Sequence[Any]) -> NDArray[Any]:
+    """A flat column of whatever the cells are, lists and arrays included."""
+    return np.fromiter(values, dtype=object, count=len(values))
+
+
+def _series(series: nw.Series[Any]) -> NDArray[Any]:
+    # A gap turns integers into floats, which cannot hold every label; Arrow's dictionaries forget theirs.
+    if series.dtype.is_float() or (series.dtype.is_integer() and not series.null_count()):
+        return series.to_numpy()
+    return _cells(series.to_list())
+
+
+def _is_array(data: Any) -> bool:
+    return isinstance(data, np.ndarray | np.generic | list | tuple | int | float)
+
+
+def _is_series(data: Any) -> bool:
+    """A column of pandas, polars or Arrow."""
+    return nw.dependencies.is_into_series(data) or (hasattr(data, "to_pylist") and not hasattr(data, "columns"))
+
+
+def _is_ragged(data: Any, array: NDArray[Any]) -> bool:
+    """Nested lists of different lengths, which make a flat array of lists."""
+    return isinstance(data, list | tuple) and array.ndim == 1 and not all(map(_is_cell, array))
 
 
 def _is_record(row: Mapping[str, Any]) -> bool:
-    return all(np.ndim(value) == 0 for value in row.values())
+    return all(_is_cell(value) for value in row.values())
+
+
+def _is_cell(value: Any) -> bool:
+    return isinstance(value, str | bytes | Mapping) or not hasattr(value, "__len__") or getattr(value, "ndim", 1) == 0
 
 
 def _from_mapping(data: Mapping[str, Any], names: Sequence[str], what: str) -> Table:
     _require(data.keys(), names, what)
+    data = {name: data[name] for name in names}
     if _is_record(data):
-        return Table({name: _column([data[name]]) for name in names}, 1, data)
-    columns = {name: np.atleast_1d(_column(data[name])) for name in names}
+        return Table({name: _cells([value]) for name, value in data.items()}, 1, data)
+    columns = {name: np.atleast_1d(_column(value)) for name, value in data.items()}
     lengths = {len(column) for column in columns.values()}
     if len(lengths) != 1 or any(column.ndim != 1 for column in columns.values()):
         raise InputError(f"the columns of {what} must be flat and of one length, got lengths {sorted(lengths)}.")
@@ -137,13 +176,16 @@ def _from_mapping(data: Mapping[str, Any], names: Sequence[str], what: str) -> T
 
 def _from_array(data: Any, names: Sequence[str], what: str) -> Table:
     array = _column(data)
+    shape = array.shape
     flat = array.ndim == 1 and len(names) != 1
+    if _is_ragged(data, array):
+        raise InputError(f"the rows of {what} must all have {len(names)} entries ({', '.join(names)}).")
     if array.ndim == 0 or (array.ndim == 1 and len(names) == 1):
         array = array.reshape(-1, 1)
     elif array.ndim == 1:
         array = array.reshape(1, -1)
     if array.ndim != 2 or array.shape[1] != len(names):
-        raise InputError(f"{what} must have {len(names)} column(s) ({', '.join(names)}), got shape {np.shape(data)}.")
+        raise InputError(f"{what} must have {len(names)} column(s) ({', '.join(names)}), got shape {shape}.")
     if not len(array):
         raise InputError(f"{what} has no rows: pass at least one.")
     source = np.empty(len(names)) if flat else np.empty((1, 1))

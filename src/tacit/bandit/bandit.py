@@ -16,6 +16,7 @@ from tacit.errors import InputError
 from tacit.policy import Policy
 from tacit.problem import Problem
 from tacit.progress import Progress, silent
+from tacit.statistic import quiet
 from tacit.tables import floats
 
 RELEASE = "release"
@@ -95,6 +96,7 @@ class Bandit:
             raise InputError(f"ask takes one context, got {len(decisions)}: use ask_many for a table.")
         return decisions[0]
 
+    @quiet
     def ask_many(self, contexts: Any) -> list[Decision]:
         """The same for every row of a table, in one transaction."""
         domain, actions = self.problem.contexts, self.problem.actions
@@ -114,6 +116,7 @@ class Bandit:
         """
         self.tell_many([id], [reward])
 
+    @quiet
     def tell_many(self, ids: Sequence[str], rewards: Iterable[float]) -> None:
         """The same for many rounds: all of them are recorded, or none."""
         values = floats(np.asarray(list(rewards), dtype=object))

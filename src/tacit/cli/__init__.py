@@ -46,5 +46,5 @@ def main() -> None:
     try:
         app()
     except TacitError as error:
-        err.print(f"tacit: {error}", style="red", highlight=False, markup=False)
+        err.print(f"tacit: {error}", style="red", highlight=False, markup=False, soft_wrap=True)
         raise SystemExit(2) from None

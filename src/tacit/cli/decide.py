@@ -6,13 +6,9 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import pyarrow as pa
-import pyarrow.csv
 import typer
 
 from tacit.cli.console import Json, emit, err
-from tacit.files import read_table, write_table
-from tacit.policy import Policy
 
 
 def decide(
@@ -25,6 +21,12 @@ def decide(
 
     Deciding is free: the policy was paid for when it was released.
     """
+    import pyarrow as pa
+    import pyarrow.csv as arrow_csv
+
+    from tacit.files import read_table, write_table
+    from tacit.policy import Policy
+
     chosen = Policy.load(policy)
     table = read_table(contexts)
     decisions = chosen.decide(table)
@@ -41,6 +43,6 @@ def decide(
     elif to is not None:
         err.print(f"{answer.num_rows} decisions written to {to}")
     else:
-        pa.csv.write_csv(answer, sys.stdout.buffer)
+        arrow_csv.write_csv(answer, sys.stdout.buffer)
     if not chosen.private:
         err.print("[bold red]This policy is NOT private: it was made with a seed.[/bold red]")

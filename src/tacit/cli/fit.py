@@ -6,17 +6,18 @@ import hashlib
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tacit.cli.console import Json, emit, err, out, progress
-from tacit.core import Budget, Ledger
-from tacit.design import Design
 from tacit.errors import InputError
-from tacit.files import ProblemFile, batches, open_dataset, read_problem
 from tacit.progress import Progress
-from tacit.statistic import Statistic
+
+if TYPE_CHECKING:
+    from tacit.core import Budget
+    from tacit.files import ProblemFile
+    from tacit.statistic import Statistic
 
 
 def fit(
@@ -42,6 +43,10 @@ def fit(
     Streams the files, spends the privacy budget from the ledger beside the data, and writes the policy to a folder.
     Running it again with the same problem returns the released policy; it never draws twice.
     """
+    from tacit.core import Ledger
+    from tacit.design import Design
+    from tacit.files import open_dataset, read_problem
+
     started = time.perf_counter()
     spec = read_problem(problem)
     columns = [*spec.problem.actions.names, *spec.problem.contexts.names, spec.reward]
@@ -72,14 +77,18 @@ def fit(
 
 
 def _stream(
-    statistic: Statistic, dataset: object, spec: ProblemFile, columns: list[str], rows: int, show: Progress
+    statistic: Statistic, dataset: Any, spec: ProblemFile, columns: list[str], rows: int, show: Progress
 ) -> None:
+    from tacit.files import batches
+
     for batch in batches(dataset, columns):
         statistic.add(batch, batch, batch[spec.reward])
         show("reading rounds", statistic.records, rows)
 
 
 def _budget(spec: ProblemFile, epsilon: float | None, delta: float) -> Budget:
+    from tacit.core import Budget
+
     if epsilon is not None:
         return Budget(epsilon=epsilon, delta=delta)
     if spec.budget is None:

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from tacit.cli.console import Json, emit, out, table
-from tacit.core import Ledger
 
 app = typer.Typer(no_args_is_help=True, help="Look into a study's budget.")
 
@@ -24,6 +23,8 @@ def show(
     json: Json = False,
 ) -> None:
     """Show every charge and what is left. Reading a ledger is free."""
+    from tacit.core import Ledger
+
     ledger = Ledger.open(url)
     charges = ledger.charges()
     if json:

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from tacit.statistic import Statistic
 
 DEFAULT_RANK = 500
-TUNING_POINTS = 4096
+COARSE_RANK = 150
+TUNING_POINTS = 2048
+CLIP_POINTS = 8192
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,23 +72,21 @@ class Design:
         rng = _generator(rng)
         _check(horizon, budget, rank, tau, clip)
         points = _Points(problem, public_points, rng)
-        progress("choosing landmarks", 0, 1)
-        if landmarks is None:
-            landmarks = choose_landmarks(problem, horizon, rank or DEFAULT_RANK, rng)
-        features = Features.on(problem.k, landmarks)
-        progress("choosing landmarks", 1, 1)
-
-        covariance = _second_moment(features, points, progress)
-        d, V = linalg.eigh(covariance)
-        d = np.maximum(d, 0.0)
-        sample = features(points.take(TUNING_POINTS)) @ V
-        multiplier = 1.0 / math.sqrt(2.0 * budget.zcdp)
+        progress("choosing tau and landmarks", 0, 2)
         if tau is None:
-            tau = choose_tau(sample, d, horizon=horizon, multiplier=multiplier, signal=signal, noise=noise)
+            tau = tune(problem, horizon, budget, signal=signal, noise=noise, rng=rng)
+        progress("choosing tau and landmarks", 1, 2)
+        if landmarks is None:
+            landmarks = choose_landmarks(problem, tau / horizon, rank or DEFAULT_RANK, rng)
+        features = Features.on(problem.k, landmarks)
+        progress("choosing tau and landmarks", 2, 2)
+
+        d, V = linalg.eigh(_second_moment(features, points, progress))
+        d = np.maximum(d, 0.0)
         scale = np.sqrt(horizon * d + tau)
         A = V.T / scale[:, None]
         if clip is None:
-            clip = influence_quantile(sample / scale)
+            clip = influence_quantile(features(points.take(CLIP_POINTS)) @ A.T)
         elif math.isinf(clip):
             clip = _largest_influence(features, A, points)
         law = _moments(features, A, clip, points, progress)
@@ -184,13 +184,26 @@ class _Points:
             start += n
 
 
-def choose_landmarks(problem: Problem, horizon: int, rank: int, rng: np.random.Generator) -> Floats:
-    """Public points until what they leave unexplained is below what `horizon` rounds could show.
+def tune(
+    problem: Problem, horizon: int, budget: Budget, *, signal: float, noise: float, rng: np.random.Generator
+) -> float:
+    """`tau` by predicted accuracy, on a coarse set of landmarks: it hardly depends on how many there are."""
+    features = Features.on(problem.k, choose_landmarks(problem, 1.0 / horizon, COARSE_RANK, rng))
+    Phi = features(problem.public_points(TUNING_POINTS, rng))
+    d, V = linalg.eigh(Phi.T @ Phi / len(Phi))
+    multiplier = 1.0 / math.sqrt(2.0 * budget.zcdp)
+    return choose_tau(Phi @ V, np.maximum(d, 0.0), horizon=horizon, multiplier=multiplier, signal=signal, noise=noise)
 
-    A direction of the kernel with eigenvalue below tau / T is shrunk away by the regularisation; tau is at least 1.
+
+def choose_landmarks(problem: Problem, floor: float, rank: int, rng: np.random.Generator) -> Floats:
+    """Public points until what they leave unexplained is well below `floor` = tau / T.
+
+    A direction of the kernel with an eigenvalue below tau / T is shrunk away by the regularisation. Measured: error
+    rates do not change when landmarks beyond a mean residual of 0.3 tau / T are left out. At least 95 % of the kernel
+    is explained even when there are so few rounds that nothing can be learned.
     """
     pool = problem.public_points(max(4096, 6 * rank), rng)
-    chosen, _ = pivots(problem.k, pool, most=rank, tolerance=0.3 / horizon, rng=rng)
+    chosen, _ = pivots(problem.k, pool, most=rank, tolerance=min(0.3 * floor, 0.05), rng=rng)
     return pool[chosen]
 
 

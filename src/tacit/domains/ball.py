@@ -11,7 +11,7 @@ import numpy as np
 from tacit.domains.base import Domain, Rng, bounded, sobol
 from tacit.domains.naming import coordinate_names
 from tacit.errors import InputError
-from tacit.tables import Columns, Floats, floats
+from tacit.tables import Columns, Floats, floats, number, numbers
 
 
 @dataclass(frozen=True)
@@ -23,13 +23,13 @@ class Ball(Domain):
     names: Sequence[str] = ()  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        centre = np.atleast_1d(np.asarray(self.centre, float))
+        centre, radius = np.atleast_1d(numbers(self.centre)), number(self.radius)
         if centre.ndim != 1 or not centre.size or not np.isfinite(centre).all():
             raise InputError(f"the centre of a Ball must be a finite vector, got {self.centre!r}.")
-        if not (np.isfinite(self.radius) and self.radius > 0):
-            raise InputError(f"the radius of a Ball must be positive, got {self.radius!r}.")
+        if not (math.isfinite(2 * radius) and radius > 0):
+            raise InputError(f"the radius of a Ball must be positive and finite, got {self.radius!r}.")
         object.__setattr__(self, "centre", tuple(centre.tolist()))
-        object.__setattr__(self, "radius", float(self.radius))
+        object.__setattr__(self, "radius", radius)
         object.__setattr__(self, "names", coordinate_names(self.names, centre.size))
 
     @property
@@ -39,11 +39,12 @@ class Ball(Domain):
     @property
     def density(self) -> float:
         d = self.dimension
-        return math.gamma(d / 2 + 1) / (math.pi ** (d / 2) * self.radius**d)
+        return float(np.exp(math.lgamma(d / 2 + 1) - d / 2 * math.log(math.pi) - d * math.log(self.radius)))
 
     def encode(self, columns: Columns) -> Floats:
         values = np.column_stack([floats(columns[name]) for name in self.names])
-        return self.project_points((values - np.asarray(self.centre)) / (2 * self.radius) + 0.5)
+        with np.errstate(over="ignore"):
+            return self.project_points((values - np.asarray(self.centre)) / (2 * self.radius) + 0.5)
 
     def decode(self, points: Floats) -> Columns:
         values = np.asarray(self.centre) + (points - 0.5) * 2 * self.radius
@@ -56,9 +57,12 @@ class Ball(Domain):
         return 0.5 + 0.5 * direction * rng.random((n, 1)) ** (1 / self.dimension)
 
     def project_points(self, points: Floats) -> Floats:
+        # In units of the largest coordinate, so that no square overflows.
         offset = bounded(points) - 0.5
+        scale = np.maximum(np.abs(offset).max(axis=1, keepdims=True), 0.5)
+        offset /= scale
         norm = np.linalg.norm(offset, axis=1, keepdims=True)
-        return 0.5 + offset * np.minimum(1.0, 0.5 / np.maximum(norm, 0.5))
+        return 0.5 + offset * np.minimum(scale, 0.5 / np.maximum(norm, 0.5))
 
     def candidate_points(self, n: int) -> Floats:
         from scipy.stats import norm

@@ -86,5 +86,5 @@ def sobol(n: int, dimension: int) -> Floats:
 
 
 def bounded(points: Floats) -> Floats:
-    """Infinities to huge but finite numbers, so that projections stay defined; NaN stays NaN."""
-    return np.nan_to_num(points, nan=np.nan, posinf=1e150, neginf=-1e150)
+    """Infinities to the largest finite numbers, so that projections stay defined; NaN stays NaN."""
+    return np.nan_to_num(points, nan=np.nan)

@@ -10,7 +10,7 @@ import numpy as np
 from tacit.domains.base import Domain, Rng, sobol
 from tacit.domains.naming import coordinate_names
 from tacit.errors import InputError
-from tacit.tables import Columns, Floats, floats
+from tacit.tables import Columns, Floats, floats, numbers
 
 
 @dataclass(frozen=True)
@@ -22,12 +22,14 @@ class Box(Domain):
     names: Sequence[str] = ()  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        low, high = np.atleast_1d(np.asarray(self.low, float)), np.atleast_1d(np.asarray(self.high, float))
+        low, high = np.atleast_1d(numbers(self.low)), np.atleast_1d(numbers(self.high))
         if low.ndim != 1 or low.shape != high.shape or not low.size:
             raise InputError(f"a Box needs as many lows as highs, got {low.shape} and {high.shape}.")
-        if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
+        with np.errstate(over="ignore"):
+            width = high - low
+        if not (np.isfinite(width).all() and (width > 0).all()):
             raise InputError(
-                f"a Box needs finite low < high in every coordinate, got low={low.tolist()} and high={high.tolist()}."
+                f"a Box needs finite low < high in every coordinate, got low={self.low!r} and high={self.high!r}."
             )
         object.__setattr__(self, "low", tuple(low.tolist()))
         object.__setattr__(self, "high", tuple(high.tolist()))
@@ -47,7 +49,8 @@ class Box(Domain):
 
     def encode(self, columns: Columns) -> Floats:
         values = np.column_stack([floats(columns[name]) for name in self.names])
-        return self.project_points((values - np.asarray(self.low)) / self._width)
+        inside = np.clip(values, self.low, self.high)  # first, so that nothing overflows
+        return self.project_points((inside - np.asarray(self.low)) / self._width)
 
     def decode(self, points: Floats) -> Columns:
         values = np.asarray(self.low) + points * self._width

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
-from tacit.domains.base import Domain, Rng
+from tacit.domains.base import Domain, Rng, bounded
+from tacit.domains.naming import coordinate_names
 from tacit.errors import InputError
-from tacit.tables import Columns, Floats
+from tacit.tables import Columns, Floats, numbers
 
 
 class Finite(Domain):
@@ -34,8 +36,7 @@ class Finite(Domain):
 
     def encode(self, columns: Columns) -> Floats:
         places = np.vstack([self._places, np.full(self.dimension, np.nan)])
-        values = columns[self.names[0]]
-        return places[[self._index.get(_key(value), -1) for value in values.tolist()]]
+        return places[[self._find(value) for value in columns[self.names[0]].tolist()]]
 
     def decode(self, points: Floats) -> Columns:
         labels = np.empty(len(self.labels), dtype=object)
@@ -44,26 +45,40 @@ class Finite(Domain):
 
     def nearest(self, points: Floats) -> np.ndarray[Any, Any]:
         """The index of the closest label to each row."""
-        square = np.sum(self._places**2, axis=1) - 2 * np.nan_to_num(points) @ self._places.T
-        return np.argmin(square, axis=1)
+        # argmin |p|^2 - 2 x'p, in units of the largest coordinate of x where that is huge.
+        x = np.nan_to_num(bounded(points))
+        scale = np.maximum(np.abs(x).max(axis=1, keepdims=True), 1.0)
+        return np.argmin(np.sum(self._places**2, axis=1) / scale - 2 * (x / scale) @ self._places.T, axis=1)
 
     def sample_points(self, n: int, rng: Rng) -> Floats:
         return self._places[rng.integers(len(self.labels), size=n)]
 
     def project_points(self, points: Floats) -> Floats:
         missing = np.isnan(points).any(axis=1, keepdims=True)
-        return np.where(missing, np.nan, self._places[self.nearest(np.clip(points, -1e6, 1e6))])
+        return np.where(missing, np.nan, self._places[self.nearest(points)])
 
     def candidate_points(self, n: int) -> Floats:
         return self._places
 
     def _settle(self, labels: Sequence[Any], places: Floats) -> None:
-        keys = [_key(label) for label in labels]
-        if len(set(keys)) != len(keys):
-            raise InputError(f"the labels of a {type(self).__name__} must all differ.")
+        if any(label is None or label != label for label in labels):
+            raise InputError(
+                f"the labels of {type(self).__name__} must not be None or NaN, which mean that one is missing."
+            )
+        if len(set(labels)) != len(labels):
+            raise InputError(f"the labels of {type(self).__name__} must all differ.")
+        # A file of text says "3" where the label is 3.
+        index = {str(label): i for i, label in enumerate(labels)} | {label: i for i, label in enumerate(labels)}
         object.__setattr__(self, "labels", tuple(labels))
         object.__setattr__(self, "_places", places)
-        object.__setattr__(self, "_index", {key: i for i, key in enumerate(keys)})
+        object.__setattr__(self, "_index", index)
+
+    def _find(self, value: Any) -> int:
+        """The number of a label, -1 for anything else."""
+        try:
+            return self._index.get(_key(value), -1)
+        except Exception:  # whatever a stranger's __hash__ or __str__ raises
+            return -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,18 +94,21 @@ class Catalogue(Finite):
     labels: tuple[Any, ...] = field(init=False, repr=False, default=())
 
     def __post_init__(self) -> None:
-        features = np.asarray(self.features, dtype=float)
-        features = features.reshape(len(features), -1)
-        if not features.size or not np.isfinite(features).all():
-            raise InputError("a Catalogue needs at least one item, with finite features.")
-        ids = list(range(len(features))) if self.ids is None else [_key(i) for i in self.ids]
+        features = numbers(self.features)
+        features = features.reshape(-1, 1) if features.ndim == 1 else features
+        if features.ndim != 2 or not features.size or not np.isfinite(features).all():
+            raise InputError("a Catalogue needs at least one item, each with as many features, all of them finite.")
+        ids = list(range(len(features))) if self.ids is None else _labels(self.ids)
         if len(ids) != len(features):
             raise InputError(f"a Catalogue needs one id per item, got {len(ids)} ids for {len(features)} items.")
-        span = np.ptp(features, axis=0)
+        with np.errstate(over="ignore"):
+            span = np.ptp(features, axis=0)
+        if not np.isfinite(span).all():
+            raise InputError("the features of a Catalogue are too far apart for a float: rescale them.")
         places = np.where(span > 0, (features - features.min(axis=0)) / np.where(span > 0, span, 1.0), 0.5)
         object.__setattr__(self, "features", tuple(map(tuple, features.tolist())))
         object.__setattr__(self, "ids", tuple(ids))
-        object.__setattr__(self, "names", tuple(self.names))
+        object.__setattr__(self, "names", coordinate_names(self.names, 1))
         self._settle(ids, places)
 
 
@@ -106,15 +124,24 @@ class Categories(Finite):
     labels: tuple[Any, ...] = field(init=False, repr=False, default=())
 
     def __post_init__(self) -> None:
-        levels = [_key(level) for level in self.levels]
+        levels = _labels(self.levels)
         if len(levels) < 2:
             raise InputError(f"Categories need at least two levels, got {self.levels!r}.")
         object.__setattr__(self, "levels", tuple(levels))
-        object.__setattr__(self, "names", (self.name,))
+        object.__setattr__(self, "names", coordinate_names([self.name], 1))
         self._settle(levels, np.linspace(0.0, 1.0, len(levels)).reshape(-1, 1))
 
 
+def _labels(values: Any) -> list[Any]:
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InputError(f"labels must be a list, got {values!r}.")
+    return [_key(value) for value in values]
+
+
 def _key(label: Any) -> Any:
-    """Labels compare by value: NumPy's 3 is Python's 3; anything unhashable matches nothing."""
+    """Labels compare by value: NumPy's 3, 3.0 and Decimal(3) are Python's 3; other things by what they print."""
     label = label.item() if isinstance(label, np.generic) else label
-    return label if isinstance(label, str | int | float | bool | bytes) else str(label)
+    if isinstance(label, Decimal):
+        whole = label.is_finite() and label.adjusted() < 40 and label == label.to_integral_value()
+        return int(label) if whole else float(label)
+    return label if isinstance(label, str | int | float | bytes | None) else str(label)

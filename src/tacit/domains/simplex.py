@@ -45,9 +45,11 @@ class Simplex(Domain):
 
     def project_points(self, points: Floats) -> Floats:
         """Euclidean projection: subtract the one threshold that leaves the positive parts with sum 1."""
-        points = np.clip(bounded(points), -1e6, 1e6)
         missing = np.isnan(points).any(axis=1, keepdims=True)
-        points = np.where(missing, 0.0, points)
+        points = np.where(missing, 0.0, bounded(points))
+        # Only differences matter, and a part that is 1 below the largest gets nothing.
+        with np.errstate(over="ignore"):
+            points = np.maximum(points - points.max(axis=1, keepdims=True), -1.0)
         descending = -np.sort(-points, axis=1)
         excess = np.cumsum(descending, axis=1) - 1.0
         rank = np.arange(1, self.parts + 1)
@@ -58,7 +60,7 @@ class Simplex(Domain):
         return np.where(missing, np.nan, projected)
 
     def candidate_points(self, n: int) -> Floats:
-        # Gaps between sorted uniforms are uniform on the simplex.
-        cuts = np.sort(sobol(n, self.parts - 1), axis=1)
-        ends = np.column_stack([np.zeros(len(cuts)), cuts, np.ones(len(cuts))])
-        return np.diff(ends, axis=1)
+        # Breaking a stick: what the first part leaves to k others is U^(1/k) of the whole, and so on.
+        left = np.cumprod(sobol(n, self.parts - 1) ** (1 / np.arange(self.parts - 1, 0, -1)), axis=1)
+        ends = np.column_stack([np.ones(len(left)), left, np.zeros(len(left))])
+        return -np.diff(ends, axis=1)

@@ -5,17 +5,23 @@ Kernels are written against the Python array API, so NumPy and PyTorch arrays bo
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from numbers import Real
+from typing import Any, ClassVar
 
 from array_api_compat import array_namespace
+
+from tacit.errors import InputError
 
 Array = Any
 
 
 class Kernel(ABC):
     """Positive definite, bounded by one on the diagonal. `+` averages, `*` multiplies: both keep the bound."""
+
+    whole: ClassVar[bool] = False  # of action and context together, so that it has no part on either alone
 
     @abstractmethod
     def __call__(self, A: Array, B: Array) -> Array:
@@ -34,6 +40,9 @@ class Kernel(ABC):
 
     def split(self, at: int, names: Sequence[str]) -> tuple[Kernel, Kernel]:
         """The same formula on the first `at` columns and on the rest (for the default product kernel)."""
+        if self.whole:
+            kind = type(self).__name__
+            raise InputError(f"a {kind} inside a sum or product does not split: write Joint(...) around all of it.")
         return self, self
 
     def __mul__(self, other: Kernel) -> Kernel:
@@ -54,7 +63,13 @@ class Kernel(ABC):
 
 
 def _terms(kernel: Kernel, kind: type) -> tuple[Kernel, ...]:
-    return kernel.kernels if isinstance(kernel, kind) and getattr(kernel, "weights", None) is None else (kernel,)
+    flat = isinstance(kernel, kind) and getattr(kernel, "weights", None) is None
+    return kernel.kernels if flat else (kernel,)  # type: ignore[attr-defined]
+
+
+def finite(value: Any) -> bool:
+    """Whether a parameter is a number that one can compute with."""
+    return isinstance(value, Real) and math.isfinite(value)
 
 
 def _device(A: Array) -> Any:

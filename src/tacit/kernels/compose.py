@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import ClassVar
 
 from array_api_compat import array_namespace
 
 from tacit.errors import InputError
-from tacit.kernels.base import Array, Kernel
-from tacit.kernels.other import Custom
+from tacit.kernels.base import Array, Kernel, finite
 
 
 def _checked(kernels: Sequence[Kernel]) -> tuple[Kernel, ...]:
-    if not kernels or not all(isinstance(kernel, Kernel) for kernel in kernels):
+    if isinstance(kernels, Kernel) or not kernels or not all(isinstance(kernel, Kernel) for kernel in kernels):
         raise InputError("a composed kernel takes kernels: wrap a plain function in tacit.kernels.Custom.")
     return tuple(kernels)
 
@@ -53,10 +52,10 @@ class Sum(Kernel):
     def __post_init__(self) -> None:
         object.__setattr__(self, "kernels", _checked(self.kernels))
         if self.weights is not None:
-            weights = tuple(float(w) for w in self.weights)
-            if len(weights) != len(self.kernels) or not all(math.isfinite(w) and w > 0 for w in weights):
+            weights = tuple(self.weights)
+            if len(weights) != len(self.kernels) or not all(finite(w) and w > 0 for w in weights):
                 raise InputError(f"a Sum needs one positive weight per kernel, got {self.weights!r}.")
-            object.__setattr__(self, "weights", weights)
+            object.__setattr__(self, "weights", tuple(float(w) for w in weights))
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -85,7 +84,8 @@ class On(Kernel):
     columns: Sequence[str | int]
 
     def __post_init__(self) -> None:
-        if isinstance(self.columns, str) or not self.columns:
+        _checked([self.kernel])
+        if isinstance(self.columns, str | int) or not len(self.columns):
             raise InputError(f"On needs a list of columns, got {self.columns!r}.")
         object.__setattr__(self, "columns", tuple(self.columns))
 
@@ -120,7 +120,11 @@ class On(Kernel):
 class Joint(Kernel):
     """A kernel of the whole point (action and context together), when the default product is not wanted."""
 
+    whole: ClassVar[bool] = True
     kernel: Kernel
+
+    def __post_init__(self) -> None:
+        _checked([self.kernel])
 
     def __call__(self, A: Array, B: Array) -> Array:
         return self.kernel(A, B)
@@ -136,6 +140,7 @@ class Joint(Kernel):
 class Separable(Kernel):
     """This kernel on actions times that one on contexts. The natural choice, and the fast one for decisions."""
 
+    whole: ClassVar[bool] = True
     actions: Kernel
     contexts: Kernel
     at: int | None = None
@@ -156,7 +161,7 @@ class Separable(Kernel):
 
 
 def natural(kernel: Kernel, names: Sequence[str], actions: int) -> Kernel:
-    """A plain kernel becomes the product of itself on actions and itself on contexts; `Joint` and `Separable` stay."""
-    if isinstance(kernel, Separable | Joint | Custom):
+    """A plain kernel becomes the product of itself on actions and itself on contexts; a whole one stays as it is."""
+    if kernel.whole:
         return kernel.bind(names, actions)
     return Separable(*kernel.split(actions, names)).bind(names, actions)

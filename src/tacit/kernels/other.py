@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from array_api_compat import array_namespace
 
 from tacit.errors import InputError
-from tacit.kernels.base import Array, Kernel
+from tacit.kernels.base import Array, Kernel, _device, finite
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Linear(Kernel):
     bias: float = 1.0
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.bias) and self.bias >= 0):
+        if not (finite(self.bias) and self.bias >= 0):
             raise InputError(f"bias must be a number of at least 0, got {self.bias!r}.")
 
     def __call__(self, A: Array, B: Array) -> Array:
@@ -37,14 +37,14 @@ class Categorical(Kernel):
     similarity: float = 0.0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.similarity < 1:
+        if not (finite(self.similarity) and 0 <= self.similarity < 1):
             raise InputError(f"similarity must be in [0, 1), got {self.similarity!r}.")
 
     def __call__(self, A: Array, B: Array) -> Array:
         xp = array_namespace(A, B)
-        result = xp.ones((A.shape[0], B.shape[0]), dtype=A.dtype)
+        result = xp.ones((A.shape[0], B.shape[0]), dtype=A.dtype, device=_device(A))
         for i in range(A.shape[1]):
-            # Labels sit on a grid of at least 1e-6: anything closer is the same label.
+            # Labels sit much farther apart than 1e-9: anything closer is the same label.
             same = xp.abs(A[:, i][:, None] - B[:, i][None, :]) < 1e-9
             result *= self.similarity + (1.0 - self.similarity) * xp.astype(same, A.dtype)
         return result
@@ -52,9 +52,14 @@ class Categorical(Kernel):
 
 @dataclass(frozen=True)
 class Custom(Kernel):
-    """Any callable `k(A, B)`, scaled down where its diagonal is over 1: k(a, b) / sqrt(max(1, k(a,a)) max(1, k(b,b)))."""
+    """Any function `k(A, B)`, scaled where its diagonal is over 1: k(a, b) / sqrt(max(1, k(a, a)) max(1, k(b, b)))"""
 
+    whole: ClassVar[bool] = True
     function: Callable[[Array, Array], Array]
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise InputError(f"a Custom kernel needs a function k(A, B), got {self.function!r}.")
 
     def __call__(self, A: Array, B: Array) -> Array:
         xp = array_namespace(A, B)
@@ -68,5 +73,5 @@ class Custom(Kernel):
         if hasattr(self.function, "diag"):
             return self.function.diag(A)
         xp = array_namespace(A)
-        blocks = [A[i : i + 64] for i in range(0, A.shape[0], 64)]
+        blocks = [A[i : i + 64] for i in range(0, max(A.shape[0], 1), 64)]
         return xp.concat([xp.linalg.diagonal(self.function(block, block)) for block in blocks])

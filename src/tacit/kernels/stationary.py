@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from array_api_compat import array_namespace
 
 from tacit.errors import InputError
-from tacit.kernels.base import Array, Kernel, _device
+from tacit.kernels.base import Array, Kernel, _device, finite
 
 Lengthscale = float | Sequence[float]
 
 
 def _checked(lengthscale: Lengthscale) -> float | tuple[float, ...]:
-    values = lengthscale if isinstance(lengthscale, Sequence) else [lengthscale]
-    try:
-        numbers = tuple(float(value) for value in values)
-    except (TypeError, ValueError):
-        numbers = ()
-    if not numbers or not all(math.isfinite(value) and value > 0 for value in numbers):
+    many = isinstance(lengthscale, Sequence) or getattr(lengthscale, "ndim", 0) == 1
+    values: tuple[Any, ...] = tuple(lengthscale) if many else (lengthscale,)  # type: ignore[arg-type]
+    if not values or not all(finite(value) and value > 0 for value in values):
         raise InputError(
             f"lengthscale must be a positive number, or one per dimension, in units of the box; got {lengthscale!r}."
         )
-    return numbers if isinstance(lengthscale, Sequence) else numbers[0]
+    numbers = tuple(float(value) for value in values)
+    return numbers if many else numbers[0]
 
 
 class Stationary(Kernel):
@@ -43,8 +41,9 @@ class Stationary(Kernel):
     def squared_distance(self, A: Array, B: Array) -> Array:
         # |a|^2 + |b|^2 - 2 a'b around the middle of the box: one matrix product, little cancellation.
         xp = array_namespace(A, B)
+        A, B = A - 0.5, B - 0.5
         scale = xp.asarray(self.lengthscale, dtype=A.dtype, device=_device(A))
-        A, B = (A - 0.5) / scale, (B - 0.5) / scale
+        A, B = A / scale, B / scale
         r2 = (-2.0 * A) @ B.T
         r2 += xp.sum(A * A, axis=1)[:, None]
         r2 += xp.sum(B * B, axis=1)[None, :]
@@ -89,7 +88,7 @@ class RationalQuadratic(Stationary):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "lengthscale", _checked(self.lengthscale))
-        if not (math.isfinite(self.alpha) and self.alpha > 0):
+        if not (finite(self.alpha) and self.alpha > 0):
             raise InputError(f"alpha must be positive, got {self.alpha!r}.")
 
     def of_square(self, r2: Array) -> Array:
@@ -115,6 +114,7 @@ class Matern(Stationary):
             return super().squared_distance(A, B)
         # exp(-r) has a kink at 0, where the product form would be off by 1e-8: sum squared differences instead.
         xp = array_namespace(A, B)
+        A, B = A - 0.5, B - 0.5
         scale = xp.asarray(self.lengthscale, dtype=A.dtype, device=_device(A))
         A, B = A / scale, B / scale
         r2 = xp.zeros((A.shape[0], B.shape[0]), dtype=A.dtype, device=_device(A))

@@ -1,0 +1,40 @@
+"""Small problems and studies that several tests share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+import tacit
+from tacit.tables import Floats
+
+BUDGET = tacit.Budget(epsilon=1.0, delta=1e-6)
+
+
+def small_problem() -> tacit.Problem:
+    return tacit.Problem(
+        actions=tacit.Box([0.0], [100.0], names=["dose"]),
+        contexts=tacit.Box([18, 40], [95, 140], names=["age", "weight"]),
+        kernel=tacit.Matern(2.5, 0.5),
+        reward_range=(0.0, 1.0),
+    )
+
+
+def small_design(horizon: int = 1000, rank: int = 20, seed: int = 0) -> tacit.Design:
+    return tacit.Design.build(
+        small_problem(), horizon=horizon, budget=BUDGET, rng=seed, rank=rank, tau=10.0, public_points=2000
+    )
+
+
+def records(n: int, seed: int = 0) -> tuple[Floats, Floats, Floats]:
+    """Uniform play on a toy dosing rule: the right dose falls with age."""
+    rng = np.random.default_rng(seed)
+    problem = small_problem()
+    doses, contexts = problem.actions.sample(n, rng), problem.contexts.sample(n, rng)
+    right = 90 - contexts[:, 0] / 2
+    return doses, contexts, 1 - np.minimum(1, np.abs(doses[:, 0] - right) / 50)
+
+
+def sqlite(path: Path, name: str = "study.db") -> str:
+    return f"sqlite:///{path / name}"

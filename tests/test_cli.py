@@ -1,0 +1,163 @@
+"""The command line, as it is typed: real files, real exit codes, one sentence per error."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from helpers import records
+
+PROBLEM = """
+horizon = 2000
+
+[actions]
+type = "box"
+low = [0.0]
+high = [100.0]
+names = ["dose"]
+
+[contexts]
+type = "box"
+low = [18, 40]
+high = [95, 140]
+names = ["age", "weight"]
+
+[kernel]
+type = "matern"
+lengthscale = 0.5
+
+[reward]
+range = [0.0, 1.0]
+
+[budget]
+epsilon = 1.0
+delta = 1e-6
+"""
+
+
+def tacit(*arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from tacit.cli import main; main()", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def answer(*arguments: object) -> dict[str, Any]:
+    result: dict[str, Any] = json.loads(tacit(*arguments, "--json").stdout)
+    return result
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    doses, contexts, rewards = records(2000)
+    table = pa.table({"dose": doses[:, 0], "age": contexts[:, 0], "weight": contexts[:, 1], "reward": rewards})
+    pq.write_table(table, tmp_path / "log.parquet")
+    pa.csv.write_csv(table, tmp_path / "log.csv")
+    (tmp_path / "problem.toml").write_text(PROBLEM)
+    (tmp_path / "visitors.csv").write_text("age,weight,name\n30,60,ann\n90,120,bob\n")
+    return tmp_path
+
+
+def test_fit_then_decide(study: Path) -> None:
+    fitted = answer("fit", study / "problem.toml", study / "log.parquet", "--out", study / "policy", "--rank", 30)
+    assert fitted["rows"] == 2000
+    assert fitted["private"] is True
+    assert fitted["epsilon"] == pytest.approx(1.0, abs=1e-5)
+    decided = answer("decide", study / "policy", study / "visitors.csv")
+    assert [set(row) for row in decided["decisions"]] == [{"dose", "expected_reward", "std"}] * 2
+    shown = tacit("decide", study / "policy", study / "visitors.csv").stdout
+    assert shown.splitlines()[0] == '"age","weight","name","dose","expected_reward","std"'
+    tacit("decide", study / "policy", study / "visitors.csv", "--out", study / "decided.parquet")
+    assert pq.read_table(study / "decided.parquet")["dose"].to_pylist() == [row["dose"] for row in decided["decisions"]]
+
+
+def test_fitting_again_returns_the_same_policy_and_another_fit_is_refused(study: Path) -> None:
+    fit = ("fit", study / "problem.toml", study / "log.parquet", "--rank", 30)
+    answer(*fit, "--out", study / "a")
+    answer(*fit, "--out", study / "b")
+    with np.load(study / "a" / "policy.npz") as a, np.load(study / "b" / "policy.npz") as b:
+        assert np.array_equal(a["weights"], b["weights"])
+    refused = tacit(*fit, "--out", study / "c", "--epsilon", 0.5, code=2)
+    assert "spent rho" in refused.stderr
+    assert not (study / "c").exists()
+    ledger = answer("ledger", "show", f"sqlite:///{study}/log.parquet.ledger.db")
+    assert len(ledger["charges"]) == 1
+    assert ledger["remaining_rho"] == 0
+    assert "epsilon=1" in tacit("ledger", "show", f"sqlite:///{study}/log.parquet.ledger.db").stdout
+
+
+def test_csv_and_parquet_are_the_same_data(study: Path) -> None:
+    parquet = answer("fit", study / "problem.toml", study / "log.parquet", "--out", study / "a", "--rank", 30)
+    csv = answer("fit", study / "problem.toml", study / "log.csv", "--out", study / "b", "--rank", 30)
+    assert parquet["clip"] == csv["clip"]
+    assert parquet["rows"] == csv["rows"]
+
+
+def test_odd_cells_in_the_data_are_no_error_and_are_never_quoted(study: Path) -> None:
+    lines = (study / "log.csv").read_text().splitlines()
+    lines[5] = "secret-dose,secret-age,,"
+    lines[9] = "1e999,nan,-inf,7"
+    (study / "log.csv").write_text("\n".join(lines) + "\n")
+    done = tacit("fit", study / "problem.toml", study / "log.csv", "--out", study / "p", "--rank", 30)
+    assert "secret" not in done.stdout + done.stderr
+
+
+def test_a_damaged_row_is_reported_without_its_content(study: Path) -> None:
+    lines = (study / "log.csv").read_text().splitlines()
+    lines[5] = "secret,secret"
+    (study / "log.csv").write_text("\n".join(lines) + "\n")
+    done = tacit("fit", study / "problem.toml", study / "log.csv", "--out", study / "p", "--rank", 30, code=2)
+    assert "secret" not in done.stdout + done.stderr
+    assert "log.csv" in done.stderr.replace("\n", "")
+
+
+@pytest.mark.parametrize(
+    ("edit", "arguments", "says"),
+    [
+        (("range = [0.0, 1.0]", "range = [1.0, 0.0]"), [], "reward_range must be finite and increasing"),
+        (("epsilon = 1.0", "epsilon = 0.0"), [], "epsilon must be a positive"),
+        (("delta = 1e-6", "delta = 1.0"), [], "delta must be in"),
+        (("horizon = 2000", "horizon = 0"), [], "horizon must be"),
+        (('names = ["age", "weight"]', 'names = ["age", "height"]'), [], "no column 'height'"),
+        (('type = "matern"', 'type = "mattern"'), [], "unknown kernel type 'mattern'"),
+        (("lengthscale = 0.5", "lenghtscale = 0.5"), [], "no field 'lenghtscale'"),
+        (("[budget]", "[bugdet]"), [], "unknown entry 'bugdet'"),
+        (("horizon = 2000", "horizon = "), [], "cannot be read as TOML"),
+        (("", ""), ["--epsilon", "-1"], "epsilon must be a positive"),
+    ],
+)
+def test_every_wrong_problem_gets_one_sentence_and_exit_code_2(
+    study: Path, edit: tuple[str, str], arguments: list[str], says: str
+) -> None:
+    (study / "problem.toml").write_text(PROBLEM.replace(*edit))
+    done = tacit("fit", study / "problem.toml", study / "log.parquet", "--out", study / "p", *arguments, code=2)
+    assert says in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["fit", "nowhere.toml", "x.parquet", "--out", "p"], "no problem file"),
+        (["decide", "nowhere", "x.csv"], "holds no policy"),
+        (["ledger", "show", "nonsense"], "expected a database URL"),
+    ],
+)
+def test_missing_files_get_one_sentence_and_exit_code_2(arguments: list[str], says: str) -> None:
+    assert says in " ".join(tacit(*arguments, code=2).stderr.split())
+
+
+def test_help_teaches_and_version_tells() -> None:
+    assert "private" in tacit("--help").stdout
+    for command in ("demo", "fit", "decide", "ledger", "version"):
+        assert command in tacit("--help").stdout
+    assert answer("version")["opendp"] >= "0.16"

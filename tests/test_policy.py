@@ -1,0 +1,175 @@
+"""The policy: decides alike for every kind of table, survives its folder, and finds the top."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import tacit
+from helpers import BUDGET, records, small_design
+from tacit import InputError, Policy
+
+DESIGN = small_design(horizon=20_000, rank=60)
+POLICY = DESIGN.statistic().add(*records(20_000)).simulate_release(np.random.default_rng(0))
+CONTEXTS = np.array([[30.0, 60.0], [61.0, 74.0], [90.0, 120.0]])
+
+
+def test_the_policy_finds_the_right_dose() -> None:
+    right = 90 - CONTEXTS[:, 0] / 2
+    assert np.abs(POLICY.decide(CONTEXTS)[:, 0] - right).max() < 12
+
+
+def test_every_kind_of_table_gets_the_same_decisions_in_its_own_kind() -> None:
+    doses = POLICY.decide(CONTEXTS)[:, 0]
+    columns = {"age": CONTEXTS[:, 0], "weight": CONTEXTS[:, 1]}
+    frame = pd.DataFrame(columns)
+    asked: list[tuple[Any, type, Any]] = [
+        (frame, pd.DataFrame, lambda t: t["dose"].to_numpy()),
+        (pl.from_pandas(frame), pl.DataFrame, lambda t: t["dose"].to_numpy()),
+        (pa.Table.from_pandas(frame), pa.Table, lambda t: t["dose"].to_numpy()),
+        (columns, dict, lambda t: t["dose"]),
+        ([dict(row) for _, row in frame.iterrows()], list, lambda t: [row["dose"] for row in t]),
+    ]
+    for table, kind, dose in asked:
+        answer = POLICY.decide(table)
+        assert isinstance(answer, kind)
+        assert np.allclose(dose(answer), doses, atol=1e-9)
+    assert POLICY.decide({"age": 61, "weight": 74}) == {"dose": pytest.approx(doses[1], abs=1e-9)}
+    assert POLICY.decide(CONTEXTS[1])[0] == pytest.approx(doses[1], abs=1e-9)
+
+
+def test_a_batch_decides_as_its_rows_do() -> None:
+    contexts = DESIGN.problem.contexts.sample(50, np.random.default_rng(1))
+    batch = POLICY.decide(contexts)
+    assert np.allclose(batch, np.vstack([POLICY.decide(row) for row in contexts]), atol=1e-6)
+
+
+def test_no_candidate_on_a_fine_grid_beats_the_refined_action() -> None:
+    doses = np.linspace(0, 100, 5001).reshape(-1, 1)
+    for context in CONTEXTS:
+        chosen = POLICY.mean(POLICY.decide(context), context)
+        assert chosen >= POLICY.mean(doses, context).max() - 1e-6
+
+
+def test_the_fast_path_for_product_kernels_equals_the_plain_one() -> None:
+    class Hidden(tacit.kernels.Kernel):
+        def __call__(self, A: Any, B: Any) -> Any:
+            return DESIGN.problem.k(A, B)
+
+    problem = tacit.Problem(
+        actions=DESIGN.problem.actions, contexts=DESIGN.problem.contexts, kernel=tacit.Joint(Hidden())
+    )
+    plain = Policy(problem, POLICY.guarantee, POLICY.posterior, POLICY.landmarks)
+    assert np.allclose(plain.decide(CONTEXTS), POLICY.decide(CONTEXTS), atol=1e-6)
+
+
+def test_the_standard_deviation_is_that_of_the_posterior() -> None:
+    """Against the direct formula  v k(w,w) - v^2 k_U' L^-T G' S^-1 G L^-1 k_U."""
+    problem, posterior = DESIGN.problem, POLICY.posterior
+    w = np.hstack([np.full((3, 1), 0.4), problem.contexts.encode(problem.contexts.read(CONTEXTS).columns)])
+    v, c, n, s = posterior.scale, posterior.energy, 20_000, DESIGN.clip
+    G = n * DESIGN.moments.signal
+    noise = (2 * s) ** 2 / (2 * BUDGET.zcdp)
+    S = v * G @ G.T + n * c * DESIGN.moments.energy + noise * np.eye(DESIGN.rank)
+    phi = DESIGN.features(w)
+    covariance = v * np.eye(DESIGN.rank) - v**2 * G.T @ np.linalg.solve(S, G)
+    direct = np.einsum("ni,ij,nj->n", phi, covariance, phi) + v * (1 - np.sum(phi**2, axis=1))
+    assert np.allclose(POLICY.std([[40.0]] * 3, CONTEXTS) * 2, np.sqrt(direct), rtol=1e-4)
+
+
+def test_more_data_makes_the_policy_surer() -> None:
+    little = small_design(horizon=500, rank=60)
+    unsure = little.statistic().add(*records(500)).simulate_release(np.random.default_rng(0))
+    middle = {"age": 60, "weight": 90}
+    assert POLICY.std({"dose": 50}, middle) / np.sqrt(POLICY.posterior.scale) < unsure.std(
+        {"dose": 50}, middle
+    ) / np.sqrt(unsure.posterior.scale)
+
+
+def test_a_missing_coordinate_counts_as_the_middle() -> None:
+    middle = POLICY.decide({"age": (18 + 95) / 2, "weight": 70})
+    assert POLICY.decide({"age": float("nan"), "weight": 70}) == middle
+    assert POLICY.decide({"age": None, "weight": 70}) == middle
+
+
+def test_a_saved_policy_decides_as_before_and_holds_plain_data_only(tmp_path: Path) -> None:
+    folder = POLICY.save(tmp_path / "policy")
+    loaded = Policy.load(folder)
+    assert np.array_equal(loaded.decide(CONTEXTS), POLICY.decide(CONTEXTS))
+    assert np.array_equal(loaded.std([[40.0]], CONTEXTS), POLICY.std([[40.0]], CONTEXTS))
+    assert loaded.guarantee == POLICY.guarantee
+    assert {path.name for path in folder.iterdir()} == {"policy.json", "policy.npz"}
+    about = json.loads((folder / "policy.json").read_text())
+    assert about["private"] is False
+    assert about["guarantee"]["unit"] == "record"
+    with np.load(folder / "policy.npz", allow_pickle=False) as arrays:
+        assert set(arrays.files) == {"landmarks", "weights", "shrinkage"}
+
+
+def test_a_policy_of_another_version_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    folder = POLICY.save(tmp_path / "policy")
+    about = json.loads((folder / "policy.json").read_text())
+    (folder / "policy.json").write_text(json.dumps(about | {"schema": 99}))
+    with pytest.raises(InputError, match="schema 99; this version of Tacit reads 1"):
+        Policy.load(folder)
+    (folder / "policy.json").write_text("not json")
+    with pytest.raises(InputError, match="cannot be read as JSON"):
+        Policy.load(folder)
+    with pytest.raises(InputError, match="holds no policy"):
+        Policy.load(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    "actions",
+    [
+        tacit.Ball([0.0, 0.0], 2.0, names=["u", "v"]),
+        tacit.Simplex(3),
+        tacit.Box([0, 0], [1, 1]),
+        tacit.Catalogue([[0.0], [1.0], [2.0]], ids=["a", "b", "c"]),
+        tacit.Mixed([tacit.Box([0], [1]), tacit.Categories(["x", "y"], "arm")]),
+    ],
+)
+def test_decisions_lie_in_every_kind_of_action_set(actions: tacit.domains.Domain) -> None:
+    problem = tacit.Problem(actions=actions, contexts=tacit.Box([0.0], [1.0], names=["c"]))
+    design = tacit.Design.build(problem, horizon=500, budget=BUDGET, rng=0, rank=30, public_points=2000)
+    rng = np.random.default_rng(0)
+    points = problem.public_points(500, rng)
+    statistic = design.statistic()
+    statistic.add_points(points, rng.uniform(-1, 1, 500))
+    policy = statistic.simulate_release(rng)
+    chosen = policy.decide_points(rng.random((40, 1)))
+    assert np.allclose(actions.project_points(chosen), chosen, atol=1e-9)
+    assert len(policy.decide(rng.random((40, 1)))) == 40
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"horizon": 0}, "horizon must be"),
+        ({"horizon": 2.5}, "horizon must be"),
+        ({"budget": 1.0}, "budget must be"),
+        ({"budget": tacit.Budget(epsilon=1.0)}, "add a delta"),
+        ({"rank": 0}, "rank must be"),
+        ({"tau": -1.0}, "tau must be"),
+        ({"clip": 0.0}, "clip must be"),
+        ({"rng": "now"}, "rng must be"),
+    ],
+)
+def test_a_wrong_design_is_refused_before_any_work(change: dict[str, Any], says: str) -> None:
+    arguments = {"horizon": 100, "budget": BUDGET, "rng": 0} | change
+    with pytest.raises(InputError, match=says):
+        tacit.Design.build(DESIGN.problem, **arguments)
+
+
+def test_a_restored_design_is_the_same_design() -> None:
+    again = tacit.Design.restore(DESIGN.problem, json.loads(json.dumps(DESIGN.facts())), DESIGN.arrays())
+    assert again.fingerprint == DESIGN.fingerprint
+    assert math.isclose(again.clip, DESIGN.clip)

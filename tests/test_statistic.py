@@ -1,0 +1,156 @@
+"""The private sum: exact, mergeable, silent, and bounded whatever the records are."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helpers import records, small_design
+from tacit import InputError, StateError, Statistic
+
+DESIGN = small_design()
+WILD = st.one_of(
+    st.floats(allow_nan=True, allow_infinity=True), st.floats(-200, 200), st.sampled_from([1e308, -1e308, 5e-324])
+)
+
+
+def total(statistic: Statistic) -> list[int]:
+    return [int(value) for value in statistic._sum._total]
+
+
+@given(
+    rows=st.lists(st.tuples(WILD, WILD, WILD, WILD), min_size=1, max_size=12),
+    other=st.tuples(WILD, WILD, WILD, WILD),
+    data=st.data(),
+)
+def test_replacing_any_record_by_any_other_moves_the_sum_by_at_most_the_bound(
+    rows: list[tuple[float, ...]], other: tuple[float, ...], data: st.DataObject
+) -> None:
+    at = data.draw(st.integers(0, len(rows) - 1))
+    a, b = np.array(rows), np.array(rows)
+    b[at, 1:] = other[1:]  # a neighbour has another context and reward; the action is the algorithm's own coin
+    sums = [total(DESIGN.statistic().add(t[:, :1], t[:, 1:3], t[:, 3])) for t in (a, b)]
+    moved = sum((x - y) ** 2 for x, y in zip(*sums, strict=True))
+    assert moved <= DESIGN.encoding.sensitivity**2
+
+
+def test_opposite_rewards_move_the_sum_by_almost_the_whole_bound() -> None:
+    """The bound is not only true but tight: half of it would be wrong."""
+    doses, contexts, _ = records(300)
+    moved = []
+    for i in range(0, 300, 10):
+        sums = [
+            np.array(total(DESIGN.statistic().add(doses[i : i + 1], contexts[i : i + 1], [reward])), dtype=float)
+            for reward in (0.0, 1.0)
+        ]
+        moved.append(np.linalg.norm(sums[0] - sums[1]))
+    assert max(moved) > 0.999 * DESIGN.encoding.sensitivity
+    assert max(moved) > DESIGN.encoding.bound
+
+
+def test_pieces_in_any_order_and_of_any_kind_give_the_same_sum() -> None:
+    doses, contexts, rewards = records(700)
+    whole = DESIGN.statistic().add(doses, contexts, rewards)
+    a, b = DESIGN.statistic(), DESIGN.statistic()
+    frame = pd.DataFrame({"dose": doses[:, 0], "age": contexts[:, 0], "weight": contexts[:, 1], "reward": rewards})
+    tables: list[Any] = [frame[400:], pl.from_pandas(frame[:150]), pa.Table.from_pandas(frame[150:400])]
+    for part, statistic in zip(tables, (a, b, a), strict=True):
+        statistic.add(part, part, part["reward"])
+    assert total(b.merge(a)) == total(whole)
+    assert b.records == whole.records == 700
+
+
+def test_merging_commutes() -> None:
+    doses, contexts, rewards = records(600)
+    parts = [(doses[i::3], contexts[i::3], rewards[i::3]) for i in range(3)]
+
+    def merged(order: list[int]) -> list[int]:
+        statistic = DESIGN.statistic()
+        for i in order:
+            statistic.merge(DESIGN.statistic().add(*parts[i]))
+        return total(statistic)
+
+    assert merged([0, 1, 2]) == merged([2, 0, 1]) == merged([1, 2, 0])
+
+
+def test_a_record_is_encoded_alike_alone_and_in_a_crowd() -> None:
+    doses, contexts, rewards = records(300)
+    crowd = np.array(total(DESIGN.statistic().add(doses, contexts, rewards)), dtype=object)
+    alone = sum(
+        np.array(total(DESIGN.statistic().add(doses[i : i + 1], contexts[i : i + 1], rewards[i : i + 1])), dtype=object)
+        for i in range(300)
+    )
+    assert list(crowd) == list(alone)
+
+
+@pytest.mark.parametrize(
+    ("dose", "age", "reward"),
+    [(50.0, np.nan, 0.5), (50.0, 60.0, np.nan), (np.nan, 60.0, 0.5), (50.0, "unknown", 0.5), (50.0, 60.0, None)],
+)
+def test_a_record_that_means_nothing_counts_and_adds_nothing(dose: Any, age: Any, reward: Any) -> None:
+    statistic = DESIGN.statistic().add({"dose": dose}, {"age": age, "weight": 70.0}, [reward])
+    assert statistic.records == 1
+    assert not any(total(statistic))
+
+
+def test_out_of_range_values_count_as_the_nearest_in_range() -> None:
+    inside = DESIGN.statistic().add([[100.0]], [[95.0, 40.0]], [1.0])
+    outside = DESIGN.statistic().add([[1e9]], [[np.inf, -np.inf]], [7.0])
+    assert total(inside) == total(outside)
+
+
+def test_it_shows_its_size_and_nothing_else() -> None:
+    a = DESIGN.statistic().add(*records(100))
+    b = DESIGN.statistic().add(*records(100, seed=1))
+    assert repr(a) == repr(b) == str(a) == "Statistic(<private>, records=100, rank=20)"
+    assert repr(a._sum) == repr(b._sum)
+
+
+@pytest.mark.parametrize("leak", [pickle.dumps, copy.deepcopy, copy.copy])
+def test_it_refuses_to_be_pickled_or_copied(leak: Any) -> None:
+    with pytest.raises(StateError, match="not pickled"):
+        leak(DESIGN.statistic().add(*records(10))._sum)
+    with pytest.raises(StateError, match="not pickled"):
+        pickle.dumps(DESIGN.statistic())
+
+
+def test_more_records_than_the_horizon_are_refused_before_any_is_added() -> None:
+    statistic = DESIGN.statistic().add(*records(990))
+    before = total(statistic)
+    with pytest.raises(StateError, match="horizon is 1000 rounds and 990 are in"):
+        statistic.add(*records(11))
+    assert total(statistic) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (([[1.0]], [[60, 70], [60, 70]], [0.5]), "as many rows"),
+        (([[1.0]], [[60, 70]], [0.5, 0.5]), "one entry per row"),
+        (([[1.0, 2.0]], [[60, 70]], [0.5]), "1 column"),
+        (([[1.0]], [[60]], [0.5]), "2 column"),
+        (([[1.0]], {"age": 60}, [0.5]), "no column 'weight'"),
+        ((np.empty((0, 1)), np.empty((0, 2)), []), "no rows"),
+        (([[1.0]], "nonsense", [0.5]), "contexts must be"),
+    ],
+)
+def test_wrong_shapes_are_said_plainly(arguments: tuple[Any, Any, Any], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        DESIGN.statistic().add(*arguments)
+
+
+def test_only_statistics_of_one_design_merge() -> None:
+    with pytest.raises(InputError, match="same design"):
+        DESIGN.statistic().merge(small_design(seed=1).statistic())
+    statistic = DESIGN.statistic()
+    with pytest.raises(InputError, match="twice"):
+        statistic.merge(statistic)
