@@ -173,3 +173,31 @@ def test_a_restored_design_is_the_same_design() -> None:
     again = tacit.Design.restore(DESIGN.problem, json.loads(json.dumps(DESIGN.facts())), DESIGN.arrays())
     assert again.fingerprint == DESIGN.fingerprint
     assert math.isclose(again.clip, DESIGN.clip)
+
+
+def test_designs_of_different_problems_have_different_names() -> None:
+    def named(**change: Any) -> str:
+        given = {"actions": tacit.Box([0], [1], names=["x"]), "contexts": tacit.Box([0], [1], names=["c"])} | change
+        return tacit.Design.build(
+            tacit.Problem(**given), horizon=100, budget=BUDGET, rng=0, rank=10, tau=5.0, public_points=500
+        ).fingerprint
+
+    names = [named(), named(actions=tacit.Box([0], [100], names=["x"])), named(reward_range=(-5, 5))]
+    assert len(set(names)) == 3
+    assert named() == names[0]
+
+
+def test_a_kernel_of_ones_own_is_given_again_when_loading(tmp_path: Path) -> None:
+    def rbf(A: Any, B: Any) -> Any:
+        return np.exp(-0.5 * np.sum((A[:, None] - B[None]) ** 2, axis=2) / 0.3**2)
+
+    problem = tacit.Problem(
+        actions=tacit.Box([0], [1], names=["x"]), contexts=tacit.Box([0], [1], names=["c"]), kernel=rbf
+    )
+    design = tacit.Design.build(problem, horizon=300, budget=BUDGET, rng=0, rank=20, public_points=1000)
+    statistic = design.statistic()
+    statistic.add_points(problem.public_points(300, np.random.default_rng(0)), np.ones(300))
+    folder = statistic.simulate_release(np.random.default_rng(0)).save(tmp_path / "policy")
+    with pytest.raises(InputError, match="pass it again"):
+        Policy.load(folder)
+    assert len(Policy.load(folder, kernel=rbf).decide([[0.5], [0.7]])) == 2

@@ -84,7 +84,7 @@ class Problem:
         return {
             "actions": dump(self.actions),
             "contexts": dump(self.contexts),
-            "kernel": dump(self.kernel),
+            "kernel": {"type": "custom"} if isinstance(self.kernel, Custom) else dump(self.kernel),
             "reward": {"range": list(self.reward_range)},
         }
 
@@ -100,6 +100,8 @@ class Problem:
         reward = spec.get("reward", {})
         if not isinstance(reward, Mapping):
             raise InputError(f"reward must be a table, got {reward!r}: write range = [low, high] in it.")
+        if kernel is None and spec.get("kernel", {}).get("type") == "custom":
+            raise InputError("this problem was made with a kernel of somebody's own: pass it again as kernel=...")
         if kernel is None:
             kernel = load(spec["kernel"], kernels.REGISTRY, "kernel") if "kernel" in spec else Matern(2.5, 0.3)
         return cls(
@@ -136,5 +138,5 @@ def _increasing(reward_range: Any) -> tuple[float, float]:
         kind = type(reward_range).__name__  # the kind only: it could be somebody's rewards
         raise InputError(f"reward_range must be two numbers, got {kind}: pass (low, high).") from None
     if not (math.isfinite(high - low) and low < high):
-        raise InputError(f"reward_range must be finite and increasing, got ({low}, {high}): pass (low, high).")
+        raise InputError(f"reward_range must be increasing and finite, got ({low}, {high}): pass (low, high).")
     return low, high

@@ -70,11 +70,11 @@ class Bandit:
         return cls(store, built)
 
     @classmethod
-    def open(cls, url: str) -> Bandit:
-        """The study in a database, as it was left."""
+    def open(cls, url: str, *, kernel: Any = None) -> Bandit:
+        """The study in a database, as it was left. `kernel` is needed only if it is a function of one's own."""
         store = Store(connect(url))
         spec, facts, arrays = store.load()
-        return cls(store, Design.restore(Problem.from_spec(spec), facts, arrays))
+        return cls(store, Design.restore(Problem.from_spec(spec, kernel=kernel), facts, arrays))
 
     @property
     def problem(self) -> Problem:

@@ -6,6 +6,7 @@ landmarks U -> phi(w) = L^-1 k_U(w) -> q(w) = A phi(w), A'A = (T E[phi phi'] + t
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -84,7 +85,7 @@ class Design:
         d, V = linalg.eigh(_second_moment(features, points, progress))
         d = np.maximum(d, 0.0)
         scale = np.sqrt(horizon * d + tau)
-        A = V.T / scale[:, None]
+        A = (V / scale) @ V.T  # the symmetric root: no free signs, so the same coins give the same design everywhere
         if clip is None:
             clip = influence_quantile(features(points.take(CLIP_POINTS)) @ A.T)
         elif math.isinf(clip):
@@ -118,11 +119,11 @@ class Design:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Names this design in the ledger; any change of a landmark, a weight or a setting changes it."""
-        digest = hashlib.sha256()
-        for array in (self.features.U, self.whitening):
-            digest.update(np.ascontiguousarray(array, dtype="<f8").tobytes())
-        digest.update(repr((self.horizon, str(self.budget), self.tau, self.clip)).encode())
+        """Names this design in the ledger. It changes with the problem, a landmark or a setting, and not with the last
+        bits of a matrix product, which differ between machines."""
+        digest = hashlib.sha256(np.ascontiguousarray(self.features.U, dtype="<f8").tobytes())
+        numbers = [f"{value:.6e}" for value in (self.tau, self.clip, np.trace(self.whitening))]
+        digest.update(json.dumps([self.problem.spec(), self.horizon, str(self.budget), numbers]).encode())
         return digest.hexdigest()[:32]
 
     def arrays(self) -> dict[str, Floats]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tacit.errors import InputError
 from tacit.kernels import Kernel
 from tacit.tables import Floats
 
@@ -29,6 +30,8 @@ def pivots(
     rank.
     """
     residual = np.array(kernel.diagonal(pool), dtype=np.float64)
+    if not (residual >= 0).all():
+        raise InputError("the kernel has a k(w, w) that is negative or NaN: it must be positive definite.")
     F = np.empty((len(pool), most))  # Nystroem factor: K is close to F F'
     chosen: list[int] = []
     decay: list[float] = []

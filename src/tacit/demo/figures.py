@@ -1,0 +1,303 @@
+"""The report's figures. They show released numbers and fresh simulated patients, nothing else."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tacit.demo import patients as people
+from tacit.demo.patients import Floats, Patients
+from tacit.demo.study import NORMAL_95, DemoResult
+from tacit.errors import MissingExtraError
+
+# Each colour stands for a CSS variable of the page, so that figures follow its light and its dark theme.
+INK, MUTED, FAINT, PAPER = "#1c2430", "#5b6675", "#d9dee5", "#fdfdfc"
+ACCENT, OTHER = "#0b6e8f", "#a9b2bd"
+HIGH, MIDDLE, LOW = "#0a6ea1", "#c9791a", "#8a4fa3"
+COLOURS = {
+    INK: "--ink", MUTED: "--muted", FAINT: "--faint", PAPER: "--paper", ACCENT: "--accent", OTHER: "--other",
+    HIGH: "--high", MIDDLE: "--middle", LOW: "--low",
+}  # fmt: skip
+GENES = dict(zip(people.VKORC1, (HIGH, MIDDLE, LOW), strict=True))
+STYLE: dict[str, Any] = {
+    "font.family": "DejaVu Sans", "font.size": 10.0, "text.color": INK, "axes.labelcolor": MUTED,
+    "axes.edgecolor": FAINT, "axes.facecolor": "none", "axes.spines.top": False, "axes.spines.right": False,
+    "axes.titlesize": 10.5, "axes.titleweight": "bold", "axes.titlelocation": "left", "axes.titlepad": 10.0,
+    "axes.titlecolor": INK, "axes.grid": True, "axes.axisbelow": True, "grid.color": FAINT, "grid.linewidth": 0.7,
+    "xtick.color": FAINT, "ytick.color": FAINT, "xtick.labelcolor": MUTED, "ytick.labelcolor": MUTED,
+    "legend.frameon": False, "legend.labelcolor": MUTED, "lines.solid_capstyle": "round", "svg.fonttype": "none",
+}  # fmt: skip
+SHOWN = 600  # patients in a scatter
+
+
+@dataclass(frozen=True)
+class Example:
+    """One patient to look at closely."""
+
+    title: str
+    age: float
+    height: float
+    weight: float
+    vkorc1: str
+    cyp2c9: str
+
+    def columns(self, n: int = 1, **changes: Any) -> Patients:
+        """This patient `n` times over, with some columns replaced."""
+        own = {name: getattr(self, name) for name in ("age", "height", "weight", "vkorc1", "cyp2c9")} | changes
+        return {name: np.broadcast_to(np.asarray(value), (n,)) for name, value in own.items()}
+
+
+EXAMPLES = (
+    Example("Needs much", 48, 182, 98, "G/G", "*1/*1"),
+    Example("Needs a usual dose", 63, 168, 76, "A/G", "*1/*1"),
+    Example("Needs little", 78, 158, 58, "A/A", "*1/*3"),
+)
+TYPICAL = EXAMPLES[1]
+
+
+def comparison(result: DemoResult) -> Any:
+    """Mean reward of each way of dosing, with 95 % intervals."""
+    figure = _figure(8.4, 2.7)
+    _bars(figure.subplots(), result)
+    return figure
+
+
+def agreement(result: DemoResult) -> Any:
+    """The learned dose against the formula's, and against the dose that proved right."""
+    figure = _figure(8.4, 4.5)
+    left, right = figure.subplots(1, 2, sharey=True)
+    _scatter(left, result, result.tested.formula, "The formula's dose, mg/week")
+    _scatter(right, result, result.tested.right, "The dose that proved right, mg/week")
+    left.set_title("Learned dose and formula")
+    right.set_title("Learned dose and truth")
+    left.set_ylabel("The policy's dose, mg/week")
+    _legend_of_genes(figure, left)
+    return figure
+
+
+def doses(result: DemoResult) -> Any:
+    """The dose across age, weight and the second gene, by genotype: the policy and the formula."""
+    figure = _figure(8.4, 4.0)
+    by_age, by_weight, by_gene = figure.subplots(1, 3, sharey=True)
+    _dose_lines(by_age, result, "age", np.linspace(30, 90, 61), "Age, years")
+    _dose_lines(by_weight, result, "weight", np.linspace(45, 130, 61), "Weight, kg")
+    _dose_marks(by_gene, result)
+    by_age.set_ylabel("Dose, mg/week")
+    for axes, title in ((by_age, "By age"), (by_weight, "By weight"), (by_gene, "By the gene CYP2C9")):
+        axes.set_title(title)
+    _legend_of_lines(figure)
+    return figure
+
+
+def curves(result: DemoResult) -> Any:
+    """What the policy believes about three patients: the reward of every dose, and how sure it is."""
+    figure = _figure(8.4, 4.0)
+    for axes, example in zip(figure.subplots(1, 3, sharey=True), EXAMPLES, strict=True):
+        _curve(axes, result, example)
+    figure.axes[0].set_ylabel("Reward")
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=9)
+    return figure
+
+
+def picture(result: DemoResult) -> Any:
+    """Bars and dose curves side by side, for a page that has room for one image."""
+    figure = _figure(10.4, 3.9)
+    left, right = figure.subplots(1, 2, width_ratios=[1.0, 1.0])
+    _bars(left, result, short=True)
+    left.set_title(f"Reward on fresh patients, {result.rounds:,} rounds, ε = {result.epsilon:g}")
+    _dose_lines(right, result, "age", np.linspace(30, 90, 61), "Age, years")
+    right.set_title("Weekly dose by age and VKORC1 genotype")
+    right.set_ylabel("Dose, mg/week")
+    for gene, colour in GENES.items():
+        top = float(_learned(result, "age", np.array([90.0]), gene)[0])
+        right.annotate(gene, (90, top), (5, 0), textcoords="offset points", color=colour, va="center", weight="bold")
+    handles = _line_handles()[-2:]
+    right.legend(handles=handles, loc="upper right", fontsize=9)
+    return figure
+
+
+# -- axes ------------------------------------------------------------------------------------------------------
+
+
+def _bars(axes: Any, result: DemoResult, short: bool = False) -> None:
+    fixed = f"Best fixed dose ({result.best_fixed_dose:g} mg)"
+    rows = [
+        ("Random doses", result.uniform, OTHER),
+        (fixed.replace(" (", "\n(") if short else fixed, result.best_fixed, OTHER),
+        ("Private policy", result.private, ACCENT),
+        ("Published formula", result.formula, OTHER),
+    ][::-1]
+    for y, (name, way, colour) in enumerate(rows):
+        axes.barh(y, way.reward, height=0.62, color=colour)
+        axes.errorbar(way.reward, y, xerr=way.margin, color=INK, capsize=3, linewidth=1.1, capthick=1.1)
+        strong = "bold" if way is result.private else "normal"
+        at = way.reward + way.margin
+        axes.annotate(
+            f"{way.reward:.3f}", (at, y), (7, 0), textcoords="offset points", va="center", color=INK, weight=strong
+        )
+    axes.set_yticks(range(len(rows)), [row[0] for row in rows], color=INK)
+    axes.set_xlim(0.0, max(row[1].reward for row in rows) * 1.16)
+    axes.set_xlabel("Mean reward on fresh patients (1 is the right dose for everyone)" if not short else "Mean reward")
+    axes.grid(visible=False, axis="y")
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+
+
+def _scatter(axes: Any, result: DemoResult, against: Floats, label: str) -> None:
+    shown = slice(0, SHOWN)
+    top = 90.0
+    axes.plot([0, top], [0, top], color=MUTED, linewidth=1.0, linestyle=(0, (4, 3)))
+    for gene, colour in GENES.items():
+        own = result.tested.patients["vkorc1"][shown] == gene
+        axes.scatter(
+            against[shown][own], result.tested.chosen[shown][own], s=11, color=colour, alpha=0.55, linewidth=0
+        )
+    axes.set(xlim=(0, top), ylim=(0, top), xlabel=label, aspect="equal")
+    axes.set_xticks(range(0, 91, 30))
+    axes.set_yticks(range(0, 91, 30))
+
+
+def _dose_lines(axes: Any, result: DemoResult, column: str, values: Floats, label: str) -> None:
+    for gene, colour in GENES.items():
+        axes.plot(values, _learned(result, column, values, gene), color=colour, linewidth=2.2)
+        formula = people.formula_dose(TYPICAL.columns(len(values), **{column: values}, vkorc1=gene))
+        axes.plot(values, formula, color=colour, linewidth=1.1, linestyle=(0, (3, 2)))
+    axes.set(xlabel=label, ylim=(0, 70), xlim=(values[0], values[-1]))
+
+
+def _dose_marks(axes: Any, result: DemoResult) -> None:
+    levels = list(people.CYP2C9)
+    x = np.arange(len(levels))
+    for gene, colour in GENES.items():
+        asked = TYPICAL.columns(len(levels), vkorc1=gene, cyp2c9=levels)
+        axes.plot(x, result.policy.decide(asked)["dose"], "o", color=colour, markersize=6)
+        axes.plot(x, people.formula_dose(asked), "_", color=colour, markersize=12, markeredgewidth=1.6)
+    axes.set_xticks(x, [level.replace("/", "\n") for level in levels])
+    axes.set(xlim=(-0.6, len(levels) - 0.4), xlabel="Rarer towards the right")
+    axes.grid(visible=False, axis="x")
+
+
+def _curve(axes: Any, result: DemoResult, example: Example) -> None:
+    dose = np.linspace(0.0, people.LARGEST_DOSE, 201)
+    mean = np.asarray(result.policy.mean({"dose": dose}, example.columns(len(dose))))
+    band = NORMAL_95 * np.asarray(result.policy.std({"dose": dose}, example.columns(len(dose))))
+    patient = example.columns()
+    chosen, formula = float(result.policy.decide(patient)["dose"][0]), float(people.formula_dose(patient)[0])
+    axes.fill_between(dose, mean - band, mean + band, color=ACCENT, alpha=0.16, linewidth=0, label="95 % band")
+    axes.plot(dose, mean, color=ACCENT, linewidth=2.2, label="Learned reward")
+    axes.plot(dose, _true_reward(example, dose), color=MUTED, linewidth=1.2, linestyle=(0, (3, 2)), label="True reward")
+    top = float(np.interp(chosen, dose, mean))
+    axes.plot([chosen], [top], "o", color=ACCENT, markersize=7, markeredgecolor=PAPER, label="The policy's choice")
+    axes.set_title(example.title, pad=38)
+    about = (
+        f"{example.age:g} years, {example.height:g} cm, {example.weight:g} kg\n"
+        f"{example.vkorc1}, {example.cyp2c9}\n"
+        f"policy {chosen:.0f} mg, formula {formula:.0f} mg"
+    )
+    axes.text(0.0, 1.02, about, transform=axes.transAxes, va="bottom", fontsize=8.5, color=MUTED, linespacing=1.35)
+    axes.set(xlabel="Dose, mg/week", xlim=(0, 100), ylim=(-0.15, 1.0))
+
+
+def _learned(result: DemoResult, column: str, values: Floats, gene: str) -> Floats:
+    asked = TYPICAL.columns(len(values), **{column: values}, vkorc1=gene)
+    return np.asarray(result.policy.decide(asked)["dose"])
+
+
+def _true_reward(example: Example, dose: Floats) -> Floats:
+    """The expected reward of each dose for such a patient, over 2000 draws of the right dose."""
+    right = people.right_dose(example.columns(2000), np.random.default_rng(0))
+    return np.array([people.reward(x, right).mean() for x in dose])
+
+
+# -- legends ---------------------------------------------------------------------------------------------------
+
+
+def _line_handles() -> list[Any]:
+    from matplotlib.lines import Line2D
+
+    genes = [Line2D([], [], color=colour, linewidth=2.2, label=f"VKORC1 {gene}") for gene, colour in GENES.items()]
+    policy = Line2D([], [], color=MUTED, linewidth=2.2, label="private policy")
+    formula = Line2D([], [], color=MUTED, linewidth=1.1, linestyle=(0, (3, 2)), label="formula")
+    return [*genes, policy, formula]
+
+
+def _legend_of_lines(figure: Any) -> None:
+    figure.legend(handles=_line_handles(), loc="outside lower center", ncols=5, fontsize=9)
+
+
+def _legend_of_genes(figure: Any, axes: Any) -> None:
+    from matplotlib.lines import Line2D
+
+    marks = [
+        Line2D([], [], color=colour, marker="o", linestyle="", markersize=5, label=f"VKORC1 {gene}")
+        for gene, colour in GENES.items()
+    ]
+    equal = Line2D([], [], color=MUTED, linewidth=1.0, linestyle=(0, (4, 3)), label="equal doses")
+    figure.legend(handles=[*marks, equal], loc="outside lower center", ncols=4, fontsize=9)
+
+
+# -- files -----------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Matplotlib in the report's style, or one sentence about how to get it."""
+    try:
+        import matplotlib
+    except ImportError:
+        raise MissingExtraError(
+            "figures need matplotlib, which is not installed: install tacit[plot], for example with "
+            "pip install 'tacit[plot]'."
+        ) from None
+    with matplotlib.rc_context(STYLE):
+        yield
+
+
+def inline_svg(figure: Any, name: str, says: str) -> str:
+    """A figure as SVG to stand inside a page: its colours are the page's, it scales, and it names no address."""
+    import matplotlib
+
+    buffer = io.StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": name}):
+        figure.savefig(buffer, format="svg", transparent=True)
+    svg = buffer.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"<!--.*?-->", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"\sxmlns(:\w+)?=\"[^\"]*\"", "", svg).replace("xlink:href", "href")
+    svg = re.sub(r"\b(id=\"|url\(#|href=\"#)", rf"\1{name}-", svg)
+    svg = re.sub(r"font: (?:(\w+) )?([\d.]+px) [^;\"]*", _font, svg)
+    svg = re.sub(r"<svg[^>]*?viewBox=\"([^\"]*)\"[^>]*>", rf'<svg viewBox="\1" role="img" aria-label="{says}">', svg, count=1)
+    for colour, variable in COLOURS.items():
+        svg = svg.replace(colour, f"var({variable})")
+    return svg
+
+
+def _font(match: re.Match[str]) -> str:
+    weight = f"font-weight: {match[1]}; " if match[1] else ""
+    return f"{weight}font-size: {match[2]}"
+
+
+def save(figure: Any, path: Path) -> None:
+    """A figure as a file of its own, on paper white. The file's ending says whether PNG, SVG or PDF."""
+    import matplotlib
+
+    with matplotlib.rc_context({"svg.fonttype": "path", "svg.hashsalt": "tacit"}):
+        figure.savefig(path, dpi=160, facecolor=PAPER)
+
+
+def _figure(width: float, height: float) -> Any:
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+ALL: Sequence[Any] = (comparison, agreement, doses, curves)
