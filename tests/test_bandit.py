@@ -15,6 +15,7 @@ import pytest
 import tacit
 from helpers import BUDGET, small_problem, sqlite
 from tacit import Bandit, InputError, StateError
+from tacit.progress import silent
 
 HERE = {"age": 61, "weight": 74}
 SMALL: dict[str, Any] = {"rank": 15, "tau": 10.0, "public_points": 2000, "rng": 0}
@@ -64,11 +65,9 @@ def test_rewards_may_come_late_and_out_of_order_or_never(tmp_path: Path) -> None
         decisions = bandit.ask_many({"age": [30.0, 50.0, 70.0, 90.0], "weight": [60.0, 70.0, 80.0, 90.0]})
         for i in order:
             bandit.tell(decisions[i].id, i / 3)
-        statistic = bandit.design.statistic()
-        for points, y in bandit._store.rounds(bandit._store.close()):
-            statistic.add_points(points, y)
+        statistic = bandit._statistic(bandit._store.close(), silent)
         assert statistic.records == 4
-        return list(statistic._sum._total)
+        return list(statistic._sum._value())
 
     for name in "abc":
         (tmp_path / name).mkdir()
@@ -87,7 +86,7 @@ def test_nothing_public_depends_on_how_many_rewards_came(tmp_path: Path) -> None
             bandit.tell(decision.id, float("nan"))
         policy = bandit.release()
         charge = bandit.ledger.charges()[0]
-        shown.append((repr(bandit), policy.guarantee, policy.facts, charge.kind, charge.parameters, charge.rho))
+        shown.append((repr(bandit), policy.guarantee, policy.facts, charge.kind, charge.parameters, charge.cost))
     assert shown[0] == shown[1]
 
 

@@ -92,7 +92,7 @@ def test_fitting_again_returns_the_same_policy_and_another_fit_is_refused(study:
     assert not (study / "c").exists()
     ledger = answer("ledger", "show", f"sqlite:///{study}/log.parquet.ledger.db")
     assert len(ledger["charges"]) == 1
-    assert ledger["remaining_rho"] == 0
+    assert ledger["remaining"] == 0
     assert "epsilon=1" in tacit("ledger", "show", f"sqlite:///{study}/log.parquet.ledger.db").stdout
 
 

@@ -62,7 +62,7 @@ class TestBall(DomainLaws):
     def test_the_dth_power_of_the_radius_is_uniform(self, domain: Domain) -> None:
         r = self.radius(domain, domain.sample(N, rng()))
         assert kstest(r**domain.dimension, "uniform").pvalue > ALARM
-        assert kstest(r ** (domain.dimension + 0.2), "uniform").pvalue < ALARM
+        assert kstest(r ** (1.1 * domain.dimension), "uniform").pvalue < ALARM
 
     def test_no_direction_is_preferred(self, domain: Domain) -> None:
         offset = domain.sample(N, rng()) - np.asarray(cast(Ball, domain).centre)
@@ -108,7 +108,7 @@ class TestSimplex(DomainLaws):
         k = domain.dimension
         for share in domain.sample(N, rng()).T:
             assert kstest(share, beta(1, k - 1).cdf).pvalue > ALARM
-            assert kstest(share, beta(1, k - 0.8).cdf).pvalue < ALARM
+            assert kstest(share, beta(1, 1.1 * (k - 1)).cdf).pvalue < ALARM
 
     def test_uniform_shares_that_are_merely_rescaled_are_refused(self, domain: Domain) -> None:
         wrong = rng().random((N, domain.dimension))
@@ -171,7 +171,7 @@ class TestCatalogue(FiniteLaws):
 
     def test_features_may_be_a_data_frame(self) -> None:
         frame = pd.DataFrame({"price": [1.0, 3.0], "size": [2, 4]})
-        assert Catalogue(frame).candidate_points(2).tolist() == [[0.0, 0.0], [1.0, 1.0]]  # type: ignore[arg-type]
+        assert Catalogue(frame).candidate_points(2).tolist() == [[0.0, 0.0], [1.0, 1.0]]
 
     @pytest.mark.parametrize(
         ("arguments", "says"),
@@ -256,7 +256,7 @@ class TestMixed(DomainLaws):
             Mixed([Box([0.0], [1.0]), Categories(["a", "b", "c", "d"])]),
             Mixed([Ball([0.0, 0.0], names=["u", "v"]), Box([0.0], [1.0]), Simplex(3, names=["p", "q", "r"])]),
             Mixed([Catalogue(rng().normal(size=(6, 2)), names=["film"]), Ball([2.0]), Categories([1, 2])]),
-            Mixed([Categories(range(20), "i"), Categories(range(20), "j")]),  # type: ignore[arg-type]
+            Mixed([Categories(list(range(20)), "i"), Categories(list(range(20)), "j")]),
         ],
     )
     def domain(self, request: pytest.FixtureRequest) -> Domain:
@@ -280,11 +280,11 @@ class TestMixed(DomainLaws):
         assert not looks_spread(domain, candidates[candidates[:, 0] < 0.4])
 
     def test_a_finite_product_lists_all_of_its_members(self) -> None:
-        domain = Mixed([Categories(range(20), "i"), Categories(range(20), "j")])  # type: ignore[arg-type]
+        domain = Mixed([Categories(list(range(20)), "i"), Categories(list(range(20)), "j")])
         assert sorted(map(tuple, domain.candidates(7).tolist())) == [(i, j) for i in range(20) for j in range(20)]
 
     def test_too_many_combinations_are_sampled_evenly(self) -> None:
-        domain = Mixed([Categories(range(8), f"c{i}") for i in range(10)])  # type: ignore[arg-type]
+        domain = Mixed([Categories(list(range(8)), f"c{i}") for i in range(10)])
         candidates = domain.candidates(64)
         assert candidates.shape == (64, 10)
         assert all((np.unique(column, return_counts=True)[1] == 8).all() for column in candidates.T)
@@ -315,39 +315,39 @@ class TestMixed(DomainLaws):
 
 
 @pytest.mark.parametrize(
-    ("make", "says"),
+    ("kind", "arguments", "says"),
     [
-        (lambda: Box([0.0, 1.0], [1.0]), "as many lows as highs"),
-        (lambda: Box([], []), "as many lows as highs"),
-        (lambda: Box([[0.0]], [[1.0]]), "as many lows as highs"),
-        (lambda: Box([1.0], [1.0]), r"low < high in every coordinate, got low=\[1.0\]"),
-        (lambda: Box([0.0], [math.inf]), "finite"),
-        (lambda: Box([math.nan], [1.0]), "finite"),
-        (lambda: Box(["a"], [1.0]), "finite"),  # type: ignore[list-item]
-        (lambda: Box(None, [1.0]), "finite"),  # type: ignore[arg-type]
-        (lambda: Box([-1.7e308], [1.7e308]), "finite"),
-        (lambda: Box([0.0], [1.0], names="x"), r"list of 1 name\(s\), got 'x'"),
-        (lambda: Box([0.0], [1.0], names=["x", "y"]), r"1 different name\(s\)"),
-        (lambda: Box([0.0, 0.0], [1.0, 1.0], names=["x", "x"]), r"2 different name\(s\)"),
-        (lambda: Box([0.0, 0.0], [1.0, 1.0], names=["1", 1]), r"2 different name\(s\)"),  # type: ignore[list-item]
-        (lambda: Ball([]), "finite vector"),
-        (lambda: Ball([math.inf]), "finite vector"),
-        (lambda: Ball(["here"]), "finite vector"),  # type: ignore[list-item]
-        (lambda: Ball([0.0], 0.0), "radius of a Ball must be positive"),
-        (lambda: Ball([0.0], math.inf), "radius of a Ball must be positive"),
-        (lambda: Ball([0.0], "wide"), "radius of a Ball must be positive"),  # type: ignore[arg-type]
-        (lambda: Simplex(1), "at least 2 parts, got 1"),
-        (lambda: Simplex(2.5), "at least 2 parts, got 2.5"),  # type: ignore[arg-type]
-        (lambda: Simplex(3, names=["a"]), r"3 different name\(s\)"),
+        (Box, ([0.0, 1.0], [1.0]), "as many lows as highs"),
+        (Box, ([], []), "as many lows as highs"),
+        (Box, ([[0.0]], [[1.0]]), "as many lows as highs"),
+        (Box, ([1.0], [1.0]), r"low < high in every coordinate, got low=\[1.0\]"),
+        (Box, ([0.0], [math.inf]), "finite"),
+        (Box, ([math.nan], [1.0]), "finite"),
+        (Box, (["a"], [1.0]), "finite"),
+        (Box, (None, [1.0]), "finite"),
+        (Box, ([-1.7e308], [1.7e308]), "finite"),
+        (Box, ([0.0], [1.0], "x"), r"list of 1 name\(s\), got 'x'"),
+        (Box, ([0.0], [1.0], ["x", "y"]), r"1 different name\(s\)"),
+        (Box, ([0.0, 0.0], [1.0, 1.0], ["x", "x"]), r"2 different name\(s\)"),
+        (Box, ([0.0, 0.0], [1.0, 1.0], ["1", 1]), r"2 different name\(s\)"),
+        (Ball, ([],), "finite vector"),
+        (Ball, ([math.inf],), "finite vector"),
+        (Ball, (["here"],), "finite vector"),
+        (Ball, ([0.0], 0.0), "radius of a Ball must be positive"),
+        (Ball, ([0.0], math.inf), "radius of a Ball must be positive"),
+        (Ball, ([0.0], "wide"), "radius of a Ball must be positive"),
+        (Simplex, (1,), "at least 2 parts, got 1"),
+        (Simplex, (2.5,), "at least 2 parts, got 2.5"),
+        (Simplex, (3, ["a"]), r"3 different name\(s\)"),
     ],
 )
-def test_a_wrong_domain_is_refused(make: Any, says: str) -> None:
+def test_a_wrong_domain_is_refused(kind: Any, arguments: tuple[Any, ...], says: str) -> None:
     with pytest.raises(InputError, match=says):
-        make()
+        kind(*arguments)
 
 
 def test_names_may_be_an_index_of_pandas() -> None:
-    assert Box([0.0, 0.0], [1.0, 1.0], names=pd.Index(["a", "b"])).names == ("a", "b")  # type: ignore[arg-type]
+    assert Box([0.0, 0.0], [1.0, 1.0], names=pd.Index(["a", "b"])).names == ("a", "b")
 
 
 def test_a_box_is_read_in_its_own_units() -> None:

@@ -24,6 +24,7 @@ ROOMS = [
     ["decoder"],
     ["policy"],
     ["statistic"],
+    ["once"],
     ["bandit", "files"],
     ["demo"],
     ["cli"],

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tacit.domains import Ball, Box, Catalogue, Categories, Mixed, Simplex
     from tacit.errors import BudgetError, InputError, RequestConflictError, StateError, TacitError
     from tacit.kernels import RBF, Categorical, Joint, Linear, Matern, RationalQuadratic, Separable
+    from tacit.once import decide_once
     from tacit.policy import Policy
     from tacit.problem import Problem
     from tacit.statistic import Statistic
@@ -26,6 +27,7 @@ _ROOMS = {
     "domains": ("Ball", "Box", "Catalogue", "Categories", "Mixed", "Simplex"),
     "errors": ("BudgetError", "InputError", "RequestConflictError", "StateError", "TacitError"),
     "kernels": ("Categorical", "Joint", "Linear", "Matern", "RBF", "RationalQuadratic", "Separable"),
+    "once": ("decide_once",),
     "policy": ("Policy",),
     "problem": ("Problem",),
     "statistic": ("Statistic",),
@@ -37,7 +39,7 @@ __all__ = [
     "Ball", "Bandit", "Box", "Budget", "BudgetError", "Catalogue", "Categorical", "Categories", "Decision", "Design",
     "Guarantee", "InputError", "Joint", "Ledger", "Linear", "Matern", "Mixed", "Policy", "Problem", "RBF",
     "RationalQuadratic", "RequestConflictError", "Separable", "Simplex", "StateError", "Statistic", "TacitError",
-    "__version__", "contexts", "kernels", "paper",
+    "__version__", "contexts", "decide_once", "kernels", "paper",
 ]  # fmt: skip
 
 

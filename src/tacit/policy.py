@@ -17,7 +17,7 @@ from tacit.design import Design
 from tacit.errors import InputError
 from tacit.kernels import Separable
 from tacit.problem import Problem
-from tacit.tables import Columns, Floats, Table
+from tacit.tables import Columns, Floats
 
 SCHEMA = 1
 CANDIDATES = 256
@@ -54,7 +54,7 @@ class Policy:
         A missing or unknown coordinate counts as the middle of its range.
         """
         table = self.problem.contexts.read(contexts, "contexts")
-        actions = self.decide_points(self._context_points(table))
+        actions = self.decide_points(self.problem.context_points(table))
         return table.answer(self.problem.actions.decode(actions))
 
     def decide_points(self, C: Floats) -> Floats:
@@ -116,17 +116,10 @@ class Policy:
             step /= 4.0
         return x
 
-    def _context_points(self, table: Table) -> Floats:
-        with np.errstate(all="ignore"):  # a visitor's odd value is no reason to warn
-            points = self.problem.contexts.encode(table.columns)
-        if np.isfinite(points).all():
-            return points
-        return self.problem.contexts.project_points(np.where(np.isfinite(points), points, 0.5))
-
     def _pairs(self, actions: Any, contexts: Any) -> Floats:
         played = self.problem.actions.read(actions, "actions")
         came = self.problem.contexts.read(contexts, "contexts")
-        X, C = self.problem.actions.encode(played.columns), self._context_points(came)
+        X, C = self.problem.actions.encode(played.columns), self.problem.context_points(came)
         if len(X) != len(C) and 1 not in (len(X), len(C)):
             raise InputError(f"actions and contexts must have as many rows, got {len(X)} and {len(C)}.")
         n = max(len(X), len(C))
@@ -240,4 +233,4 @@ def _read_json(path: Path) -> dict[str, Any]:
 def decided(policy: Policy, contexts: Any) -> Columns:
     """Decisions as columns, for callers that write tables themselves."""
     table = policy.problem.contexts.read(contexts, "contexts")
-    return policy.problem.actions.decode(policy.decide_points(policy._context_points(table)))
+    return policy.problem.actions.decode(policy.decide_points(policy.problem.context_points(table)))

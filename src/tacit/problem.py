@@ -15,7 +15,7 @@ from tacit.domains import Domain
 from tacit.errors import InputError
 from tacit.kernels import Custom, Kernel, Matern, natural
 from tacit.spec import Spec, dump, load
-from tacit.tables import Floats
+from tacit.tables import Floats, Table
 
 Rng = np.random.Generator
 
@@ -68,6 +68,14 @@ class Problem:
         """`n` joint points from play x generator: the algorithm's own coins, never data."""
         draw_action, draw_context = self._draw  # type: ignore[attr-defined]
         return np.hstack([draw_action(n, rng), draw_context(n, rng)])
+
+    def context_points(self, table: Table) -> Floats:
+        """A visitor's contexts in unit coordinates; a missing or unknown coordinate is the middle of its range."""
+        with np.errstate(all="ignore"):  # a visitor's odd value is no reason to warn
+            points = self.contexts.encode(table.columns)
+        if np.isfinite(points).all():
+            return points
+        return self.contexts.project_points(np.where(np.isfinite(points), points, 0.5))
 
     def scale_reward(self, rewards: Floats) -> Floats:
         """Rewards to [-1, 1], clipped; NaN stays NaN."""

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from tacit.core import Ledger, PrivateSum, release_gaussian, simulate_gaussian
+from tacit.core import Ledger, private_sum, release_gaussian, simulate_gaussian
 from tacit.design import Design
 from tacit.design.features import clipped
 from tacit.errors import InputError
 from tacit.policy import Policy
 from tacit.progress import Progress, silent
-from tacit.tables import Floats, vector
+from tacit.tables import Floats, labels, vector
 
 quiet = np.errstate(all="ignore")  # a warning that depends on a private value would leak it
 BLOCK = 256  # rows per matrix product; always the same shape, so that one record cannot change another's rounding
@@ -24,7 +25,7 @@ class Statistic:
 
     def __init__(self, design: Design) -> None:
         self.design = design
-        self._sum = PrivateSum(design.encoding)
+        self._sum = private_sum(design.encoding, design.unit)
         self._request = f"release-{secrets.token_hex(8)}"
 
     @property
@@ -33,7 +34,9 @@ class Statistic:
         return self._sum.records
 
     @quiet
-    def add(self, actions: Any, contexts: Any, rewards: Any, progress: Progress = silent) -> Statistic:
+    def add(
+        self, actions: Any, contexts: Any, rewards: Any, *, users: Any = None, progress: Progress = silent
+    ) -> Statistic:
         """Adds records from NumPy, pandas, polars or Arrow, in as many pieces as one likes.
 
         | value                              | what happens                              |
@@ -42,7 +45,8 @@ class Statistic:
         | action or context outside its domain | projected to it                         |
         | NaN, None, text, an unknown label  | the record counts, and adds nothing       |
 
-        None of these raises: an error that depends on a private value would leak it.
+        None of these raises: an error that depends on a private value would leak it. With `unit="user"` pass one user
+        id per record; records without one count as one user's.
         """
         problem = self.design.problem
         played, came = problem.actions.read(actions, "actions"), problem.contexts.read(contexts, "contexts")
@@ -50,15 +54,19 @@ class Statistic:
             raise InputError(f"actions and contexts must have as many rows, got {played.rows} and {came.rows}.")
         y = problem.scale_reward(vector(rewards, played.rows, "rewards"))
         points = np.hstack([problem.actions.encode(played.columns), problem.contexts.encode(came.columns)])
-        self.add_points(points, y, progress)
+        ids = None if users is None else labels(users, played.rows, "users")
+        self.add_points(points, y, ids, progress)
         return self
 
     @quiet
-    def add_points(self, points: Floats, y: Floats, progress: Progress = silent) -> None:
+    def add_points(
+        self, points: Floats, y: Floats, users: Sequence[Any] | None = None, progress: Progress = silent
+    ) -> None:
         """The same in unit coordinates, with rewards scaled to [-1, 1]: the inner loop."""
         self._sum.reserve(len(points))
         for start in range(0, len(points), BLOCK):
-            self._add_block(points[start : start + BLOCK], y[start : start + BLOCK])
+            at = slice(start, start + BLOCK)
+            self._add_block(points[at], y[at], None if users is None else users[at])
             if start % (BLOCK * 64) == 0:
                 progress("adding records", start, len(points))
         progress("adding records", len(points), len(points))
@@ -84,7 +92,7 @@ class Statistic:
         """What a release would look like, from a seeded generator: free, reproducible, and marked NOT private."""
         return Policy.from_release(self.design, simulate_gaussian(self._sum, self.design.budget, rng))
 
-    def _add_block(self, points: Floats, y: Floats) -> None:
+    def _add_block(self, points: Floats, y: Floats, users: Sequence[Any] | None) -> None:
         n = len(points)
         known = np.isfinite(points).all(axis=1) & np.isfinite(y)
         block, weight = np.full((BLOCK, points.shape[1]), 0.5), np.zeros(BLOCK)
@@ -92,7 +100,7 @@ class Statistic:
         weight[:n] = np.where(known, y, 0.0)
         s = self.design.clip
         rows = clipped(self.design.influence(block), s) * (weight / s)[:, None]
-        self._sum.add(rows, records=n)
+        self._sum.add(rows, records=n, users=users)
 
     def __repr__(self) -> str:
         return f"Statistic(<private>, records={self.records}, rank={self.design.rank})"

@@ -89,6 +89,16 @@ def vector(data: Any, rows: int, what: str) -> Floats:
     return column
 
 
+def labels(data: Any, rows: int, what: str) -> list[Any]:
+    """One column of ids, whatever they are. Only the length can be wrong."""
+    if not (_is_array(data) or _is_series(data)):
+        raise InputError(f"{what} must be a column of ids, got {type(data).__name__}.")
+    column = np.atleast_1d(_column(data)).reshape(-1)
+    if len(column) != rows:
+        raise InputError(f"{what} must have one id per row, {rows}, got {len(column)}.")
+    return column.tolist()
+
+
 def numbers(values: Any) -> Floats:
     """Numbers in any nesting as float64; what does not read as a number is NaN."""
     return floats(_column(values))

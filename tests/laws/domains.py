@@ -149,6 +149,11 @@ class DomainLaws:
         """False-alarm rate 1e-7 for any seed; see `looks_uniform`."""
         assert looks_uniform(domain, domain.sample_points(SAMPLES, np.random.default_rng(5)))
 
+    def test_a_uniform_cube_becomes_uniform_points(self, domain: Domain) -> None:
+        """False-alarm rate 1e-7 for any seed; see `looks_uniform`."""
+        cube = np.random.default_rng(6).random((SAMPLES, domain.cube_dimension))
+        assert looks_uniform(domain, domain.from_cube(cube))
+
     def test_density_is_positive(self, domain: Domain) -> None:
         assert 0 < domain.density < math.inf
 

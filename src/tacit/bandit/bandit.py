@@ -13,11 +13,12 @@ from tacit.core import Budget, Ledger
 from tacit.core.database import connect
 from tacit.design import Design
 from tacit.errors import InputError
+from tacit.once import decide_once
 from tacit.policy import Policy
 from tacit.problem import Problem
 from tacit.progress import Progress, silent
-from tacit.statistic import quiet
-from tacit.tables import floats
+from tacit.statistic import Statistic, quiet
+from tacit.tables import floats, labels
 
 RELEASE = "release"
 
@@ -89,20 +90,26 @@ class Bandit:
         """How many rounds were asked. Public; how many rewards came back is not."""
         return self._store.asked()
 
-    def ask(self, context: Any) -> Decision:
-        """A uniformly random action for one context, written down before it is returned."""
-        decisions = self.ask_many(context)
+    def ask(self, context: Any, *, user: Any = None) -> Decision:
+        """A uniformly random action for one context, written down before it is returned.
+
+        In a study with `unit="user"` say whose round it is.
+        """
+        decisions = self.ask_many(context, users=None if user is None else [user])
         if len(decisions) != 1:
             raise InputError(f"ask takes one context, got {len(decisions)}: use ask_many for a table.")
         return decisions[0]
 
     @quiet
-    def ask_many(self, contexts: Any) -> list[Decision]:
+    def ask_many(self, contexts: Any, *, users: Any = None) -> list[Decision]:
         """The same for every row of a table, in one transaction."""
         domain, actions = self.problem.contexts, self.problem.actions
         points = domain.encode(domain.read(contexts, "the context").columns)
+        if users is None and self.design.unit == "user":
+            raise InputError("this study protects users: say whose round it is with user=...")
+        names = None if users is None else labels(users, len(points), "users")
         played = actions.sample_points(len(points), self._rng)
-        ids = self._store.ask(points, played, self.horizon)
+        ids = self._store.ask(points, played, names, self.horizon)
         columns = actions.decode(played)
         return [
             Decision(name, {key: _item(column[i]) for key, column in columns.items()}, actions.density)
@@ -130,12 +137,25 @@ class Bandit:
 
         Called again, here or in another process, it returns the same policy: never a fresh draw, never a second charge.
         """
-        rounds = self._store.close()
-        statistic = self.design.statistic()
-        for points, y in self._store.rounds(rounds):
-            statistic.add_points(points, y)
-            progress("adding rounds", statistic.records, rounds)
+        statistic = self._statistic(self._store.close(), progress)
         return statistic.release(ledger=self.ledger, request=RELEASE)
+
+    def decide_once(self, context: Any, *, epsilon: float, request: str | None = None, candidates: int = 1024) -> Any:
+        """One private decision from the rounds so far, charged `epsilon` (see `tacit.decide_once`).
+
+        The study goes on. The same `request` returns the same decision, free of charge.
+        """
+        statistic = self._statistic(self.asked, silent)
+        return decide_once(
+            statistic, context, epsilon=epsilon, ledger=self.ledger, request=request, candidates=candidates
+        )
+
+    def _statistic(self, rounds: int, progress: Progress) -> Statistic:
+        statistic = self.design.statistic()
+        for points, y, users in self._store.rounds(rounds):
+            statistic.add_points(points, y, users)
+            progress("adding rounds", statistic.records, rounds)
+        return statistic
 
     def __repr__(self) -> str:
         state = "released" if self._store.closed() else f"{self.asked} of {self.horizon} rounds asked"

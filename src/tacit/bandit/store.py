@@ -9,7 +9,7 @@ import io
 import json
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,7 @@ _rounds = Table(
     Column("id", Text, nullable=False, unique=True),
     Column("context", LargeBinary, nullable=False),
     Column("action", LargeBinary, nullable=False),
+    Column("user", Text),
     Column("told", Integer, nullable=False, default=0),
     Column("reward", Float),
 )
@@ -95,13 +96,15 @@ class Store:
             row = connection.execute(select(_study)).one()
         if row.schema != SCHEMA:
             raise InputError(
-                f"this study has schema {row.schema}; this version of Tacit reads {SCHEMA}: use the version that wrote it."
+                f"this study has schema {row.schema}; this version of Tacit reads {SCHEMA}: "
+                "use the version that wrote it."
             )
         return json.loads(row.problem), json.loads(row.design), _unpack(bytes(row.arrays))
 
-    def ask(self, contexts: Floats, actions: Floats, horizon: int) -> list[str]:
+    def ask(self, contexts: Floats, actions: Floats, users: Sequence[Any] | None, horizon: int) -> list[str]:
         """Writes rounds down and returns their ids."""
         ids = [secrets.token_hex(12) for _ in contexts]
+        names = [None] * len(ids) if users is None else [None if user is None else str(user) for user in users]
 
         def attempt() -> list[str]:
             with transaction(self.engine) as connection:
@@ -112,8 +115,14 @@ class Store:
                         "release the policy, or plan a new study with a larger horizon."
                     )
                 rows = [
-                    {"number": asked + i + 1, "id": name, "context": _bytes(c), "action": _bytes(x), "told": 0}
-                    for i, (name, c, x) in enumerate(zip(ids, contexts, actions, strict=True))
+                    {
+                        "number": asked + i + 1,
+                        "id": ids[i],
+                        "context": _bytes(contexts[i]),
+                        "action": _bytes(actions[i]),
+                    }
+                    | {"user": names[i], "told": 0}
+                    for i in range(len(ids))
                 ]
                 connection.execute(insert(_rounds), rows)
             return ids
@@ -161,15 +170,16 @@ class Store:
         with transaction(self.engine) as connection:
             return connection.execute(select(_study.c.closed)).scalar_one() is not None
 
-    def rounds(self, last: int) -> Iterator[tuple[Floats, Floats]]:
-        """Joint points and scaled rewards (NaN where none came) of rounds 1 to `last`, page by page."""
+    def rounds(self, last: int) -> Iterator[tuple[Floats, Floats, list[str | None]]]:
+        """Joint points, scaled rewards (NaN where none came) and users of rounds 1 to `last`, page by page."""
+        wanted = (_rounds.c.action, _rounds.c.context, _rounds.c.reward, _rounds.c.user)
         for start in range(1, last + 1, PAGE):
             page = (_rounds.c.number >= start) & (_rounds.c.number < min(start + PAGE, last + 1))
-            query = select(_rounds.c.action, _rounds.c.context, _rounds.c.reward).where(page).order_by(_rounds.c.number)
             with transaction(self.engine) as connection:
-                rows = connection.execute(query).all()
+                rows = connection.execute(select(*wanted).where(page).order_by(_rounds.c.number)).all()
             points = np.stack([np.frombuffer(bytes(r.action) + bytes(r.context), dtype="<f8") for r in rows])
-            yield points, np.array([np.nan if r.reward is None else r.reward for r in rows], dtype=np.float64)
+            rewards = np.array([np.nan if r.reward is None else r.reward for r in rows], dtype=np.float64)
+            yield points, rewards, [r.user for r in rows]
 
     def _has_study(self) -> bool:
         if not inspect(self.engine).has_table(_study.name):

@@ -21,8 +21,8 @@ def demo(
     """Find the right dose for every patient without learning anybody's secrets.
 
     Simulates patients whose right dose follows the published IWPC pharmacogenetic formula, explores with uniformly
-    random doses, releases one differentially private policy, and compares it with uniform play, the best fixed dose and the
-    formula itself. Writes a report with plots.
+    random doses, releases one differentially private policy, and compares it with uniform play, the best fixed dose and
+    the formula itself. Writes a report with plots.
     """
     from tacit.demo import run_demo, write_report
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -24,23 +25,23 @@ def show(
 ) -> None:
     """Show every charge and what is left. Reading a ledger is free."""
     from tacit.core import Ledger
+    from tacit.core.ledger import unit_of
 
     ledger = Ledger.open(url)
     charges = ledger.charges()
     if json:
         emit({
-            "budget": {"epsilon": ledger.budget.epsilon, "delta": ledger.budget.delta, "rho": ledger.budget.zcdp},
-            "spent_rho": ledger.spent,
-            "remaining_rho": ledger.remaining,
-            "charges": [
-                {"request": c.request, "kind": c.kind, "rho": c.rho, "answered": c.answered, "parameters": c.parameters}
-                for c in charges
-            ],
+            "budget": {"epsilon": ledger.budget.epsilon, "delta": ledger.budget.delta, "rho": ledger.budget.rho},
+            "unit": unit_of(ledger.budget),
+            "spent": ledger.spent,
+            "remaining": ledger.remaining,
+            "charges": [asdict(charge) for charge in charges],
         })  # fmt: skip
         return
-    rows = [[c.request, c.kind, f"{c.rho:.6g}", _when(c.created), "yes" if c.answered else "no"] for c in charges]
-    table("Charges", ["request", "kind", "rho", "when (UTC)", "answered"], rows)
-    out.print(f"Budget {ledger.budget}: spent rho={ledger.spent:.6g}, left rho={ledger.remaining:.6g}")
+    unit = unit_of(ledger.budget)
+    rows = [[c.request, c.kind, f"{c.cost:.6g}", _when(c.created), "yes" if c.answered else "no"] for c in charges]
+    table("Charges", ["request", "kind", unit, "when (UTC)", "answered"], rows)
+    out.print(f"Budget {ledger.budget}: spent {unit}={ledger.spent:.6g}, left {unit}={ledger.remaining:.6g}")
 
 
 def _when(seconds: float) -> str:

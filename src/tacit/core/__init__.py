@@ -5,6 +5,8 @@
 | `contribution.py` | one record becomes integers with an exact bound on their norm              |
 | `sums.py`         | their int64 sum, which hides itself                                        |
 | `noise.py`        | discrete Gaussian noise from OpenDP                                        |
+| `selection.py`    | one candidate by exact integer scores and OpenDP's noisy max               |
+| `events.py`       | what a release is, and its price as an exact rational                      |
 | `budget.py`       | epsilon, delta, rho and the exchange rates between them                    |
 | `ledger.py`       | budgets that cannot be spent twice, on `database.py`                       |
 | `release.py`      | charge, then draw, then store, then return                                 |
@@ -17,7 +19,8 @@ from tacit.core.budget import Budget, Guarantee
 from tacit.core.contribution import Encoding
 from tacit.core.ledger import Charge, Ledger
 from tacit.core.release import Released, release_gaussian, simulate_gaussian
-from tacit.core.sums import PrivateSum
+from tacit.core.selection import integer_weights, release_choice
+from tacit.core.sums import PrivateSum, private_sum
 
 __all__ = [
     "Budget",
@@ -27,6 +30,9 @@ __all__ = [
     "Ledger",
     "PrivateSum",
     "Released",
+    "integer_weights",
+    "private_sum",
+    "release_choice",
     "release_gaussian",
     "simulate_gaussian",
 ]

@@ -15,7 +15,8 @@ from fractions import Fraction
 
 from tacit.errors import InputError
 
-UNITS = 1 << 40  # rho is counted in whole units of 2^-40
+PURE, ZCDP = "pure", "zcdp"  # the two measures a ledger may count in
+UNITS = 1 << 40  # budgets are counted in whole units of 2^-40
 SLACK = 1e-12  # relative safety margin for double rounding in the conversions below
 
 
@@ -94,6 +95,19 @@ class Budget:
         return self.rho is None and self.delta == 0
 
     @property
+    def measure(self) -> str:
+        """What a ledger with this budget counts: epsilon for a pure one, rho otherwise."""
+        return PURE if self.pure else ZCDP
+
+    @property
+    def amount(self) -> float:
+        """How much of it there is, rounded down to whole units."""
+        if self.pure:
+            assert self.epsilon is not None
+            return _whole_units(self.epsilon)
+        return self.zcdp
+
+    @property
     def zcdp(self) -> float:
         """The budget as `rho`, for releases with Gaussian noise: rounded down to whole units of the ledger."""
         if self.rho is not None:
@@ -126,8 +140,8 @@ class Guarantee:
     epsilon: float
     delta: float
     private: bool
-    unit: str = "record"
-    relation: str = "replace one round's context and reward"
+    unit: str
+    relation: str
     mechanism: str = "discrete Gaussian on an integer sum"
 
     def __str__(self) -> str:
@@ -137,8 +151,3 @@ class Guarantee:
             f"({self.epsilon:.4g}, {self.delta:.3g})-joint differential privacy per {self.unit} "
             f"(rho = {self.rho:.4g} zCDP; neighbours: {self.relation}; {self.mechanism})."
         )
-
-
-def gaussian_rho(sensitivity: int, scale: Fraction) -> Fraction:
-    """rho of the (discrete) Gaussian: Delta^2 / (2 sigma^2), exactly."""
-    return Fraction(sensitivity) ** 2 / (2 * scale**2)

@@ -69,8 +69,19 @@ class Encoding:
         finite = xp.all(xp.isfinite(rows), axis=1)[:, None]
         rows = xp.where(finite, rows, xp.zeros_like(rows))
         units = xp.astype(xp.round(xp.clip(rows, -1.0, 1.0) * float(self.bound)), xp.int64)
+        return self.shrink(units)
+
+    def shrink(self, units: Array) -> Array:
+        """Integer rows to integer rows of norm at most `bound`; rows inside the ball stay as they are.
+
+        A row is only ever changed by what is in it: first halved until its squared norm fits into 62 bits, then, if
+        it is still outside, every entry becomes |q| * bound // r with r > |row|, which puts the norm below the bound.
+        """
+        xp = array_namespace(units)
+        roomy = 1 << ((62 - self.rank.bit_length()) // 2)
+        while bool(xp.any(large := xp.max(xp.abs(units), axis=1) > roomy)):
+            units = xp.where(large[:, None], xp.sign(units) * (xp.abs(units) // 2), units)
         norm2 = xp.sum(units * units, axis=1)
-        # |q| * bound // r with r > |norm|: every entry shrinks by bound / r, so the norm falls below the bound.
         r = _isqrt(xp, norm2) + 1
         shrunk = xp.sign(units) * ((xp.abs(units) * self.bound) // r[:, None])
         return xp.where((norm2 > self.bound**2)[:, None], shrunk, units)

@@ -15,8 +15,7 @@ import json
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from fractions import Fraction
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from sqlalchemy import (
@@ -40,6 +39,7 @@ from sqlalchemy.exc import IntegrityError
 
 from tacit.core.budget import UNITS, Budget
 from tacit.core.database import connect, retrying, transaction
+from tacit.core.events import Event, price
 from tacit.errors import BudgetError, InputError, RequestConflictError, StateError
 
 metadata = MetaData()
@@ -48,6 +48,7 @@ _account = Table(
     "tacit_account",
     metadata,
     Column("id", Integer, CheckConstraint("id = 1"), primary_key=True),
+    Column("measure", Text, nullable=False),
     Column("cap", BigInteger, nullable=False),
     Column("spent", BigInteger, nullable=False),
     Column("epsilon", Float),
@@ -62,6 +63,7 @@ _charges = Table(
     Column("request", Text, primary_key=True),
     Column("kind", Text, nullable=False),
     Column("parameters", Text, nullable=False),
+    Column("binding", Text, nullable=False),  # a digest of what is private about a request; never shown
     Column("cost", BigInteger, CheckConstraint("cost >= 0"), nullable=False),
     Column("created", Float, nullable=False),
     Column("result", LargeBinary),
@@ -75,14 +77,14 @@ class Charge:
     request: str
     kind: str
     parameters: dict[str, Any]
-    rho: float
+    cost: float
     created: float
     answered: bool
 
 
-def cost_of(rho: float) -> int:
-    """rho in whole units, rounded up."""
-    return math.ceil(Fraction(rho) * UNITS)
+def cost_of(event: Event, measure: str) -> int:
+    """The price in whole units, rounded up."""
+    return math.ceil(price(event, measure) * UNITS)
 
 
 class Ledger:
@@ -103,10 +105,10 @@ class Ledger:
     @staticmethod
     def establish(connection: Connection, budget: Budget) -> None:
         """Writes the account inside a transaction of the caller's (a study is created whole or not at all)."""
-        cap = math.floor(Fraction(budget.zcdp) * UNITS)
+        cap = int(budget.amount * UNITS)
         if cap < 1 or cap >= 2**62:
             raise InputError(f"a budget of {budget} is too small or too large to be counted: choose another.")
-        account = {"id": 1, "cap": cap, "spent": 0, "created": time.time()}
+        account = {"id": 1, "measure": budget.measure, "cap": cap, "spent": 0, "created": time.time()}
         terms = {"epsilon": budget.epsilon, "delta": budget.delta, "rho": budget.rho}
         try:
             connection.execute(insert(_account).values(account | terms))
@@ -131,10 +133,21 @@ class Ledger:
         return cls.open(engine) if inspect(engine).has_table(_account.name) else cls.create(engine, budget)
 
     def spend(
-        self, request: str, kind: str, parameters: dict[str, Any], rho: float, draw: Callable[[], bytes]
+        self, request: str, event: Event, about: dict[str, Any], draw: Callable[[], bytes], binding: str = ""
     ) -> bytes:
-        """Charges `rho`, then draws, stores and returns the result; the same request returns the same bytes."""
-        stored = self._charge(request, kind, json.dumps(parameters, sort_keys=True), cost_of(rho))
+        """Charges the event, then draws, stores and returns the result; the same request returns the same bytes.
+
+        `about` is public and is shown with the charge. `binding` is a digest of what is private about the request (the
+        visitor's context, say). Both must be the same when a request is repeated.
+        """
+        charge = {
+            "request": request,
+            "kind": type(event).__name__.lower(),
+            "parameters": json.dumps(about | asdict(event), sort_keys=True),
+            "binding": binding,
+            "cost": cost_of(event, self.budget.measure),
+        }
+        stored = self._charge(charge)
         return stored if stored is not None else self._store(request, draw())
 
     def stored(self, request: str) -> bytes | None:
@@ -166,14 +179,15 @@ class Ledger:
             row = connection.execute(select(_account.c.spent, _account.c.cap)).one()
         return int(row.spent), int(row.cap)
 
-    def _charge(self, request: str, kind: str, parameters: str, cost: int) -> bytes | None:
+    def _charge(self, charge: dict[str, Any]) -> bytes | None:
         """Transaction 1. Returns the stored result of an earlier identical request, or None: go and draw."""
+        request, cost = charge["request"], charge["cost"]
 
         def attempt() -> bytes | None:
             with transaction(self._engine) as connection:
                 row = connection.execute(select(_charges).where(_charges.c.request == request)).one_or_none()
                 if row is not None:
-                    if (row.kind, row.parameters, row.cost) != (kind, parameters, cost):
+                    if any(getattr(row, key) != value for key, value in charge.items()):
                         raise RequestConflictError(
                             f"request {request!r} was made before with other parameters: choose another request id."
                         )
@@ -183,11 +197,7 @@ class Ledger:
                 if paid.rowcount != 1:
                     account = connection.execute(select(_account.c.spent, _account.c.cap)).one()
                     raise BudgetError(_refusal(int(account.spent), cost, int(account.cap), self.budget))
-                connection.execute(
-                    insert(_charges).values(
-                        request=request, kind=kind, parameters=parameters, cost=cost, created=time.time()
-                    )
-                )
+                connection.execute(insert(_charges).values(charge | {"created": time.time()}))
                 return None
 
         return retrying(attempt)
@@ -205,11 +215,19 @@ class Ledger:
         return retrying(attempt)
 
     def __repr__(self) -> str:
-        return f"Ledger({self.budget}, spent rho={self.spent:.6g}, remaining rho={self.remaining:.6g})"
+        unit = unit_of(self.budget)
+        return f"Ledger({self.budget}, spent {unit}={self.spent:.6g}, left {unit}={self.remaining:.6g})"
+
+
+def unit_of(budget: Budget) -> str:
+    """The letter of what a ledger counts."""
+    return "epsilon" if budget.pure else "rho"
 
 
 def _refusal(spent: int, asked: int, cap: int, budget: Budget) -> str:
+    unit = unit_of(budget)
+    have, want, left = spent / UNITS, asked / UNITS, (cap - spent) / UNITS
     return (
-        f"the budget ({budget}) does not cover this: spent rho={spent / UNITS:.6g}, asked rho={asked / UNITS:.6g}, "
-        f"left rho={(cap - spent) / UNITS:.6g} of {cap / UNITS:.6g}; a released policy can be reused for free."
+        f"the budget ({budget}) does not cover this: spent {unit}={have:.6g}, asked {unit}={want:.6g}, "
+        f"left {unit}={left:.6g} of {cap / UNITS:.6g}; a released policy can be reused for free."
     )

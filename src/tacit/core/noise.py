@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.core.budget import gaussian_rho
+from tacit.core.budget import ZCDP
+from tacit.core.events import Gaussian, price
 from tacit.errors import InputError
 
 
 def gaussian_scale(sensitivity: int, rho: float) -> float:
     """The smallest double `sigma` (up to an ulp) with `Delta^2 / (2 sigma^2) <= rho`, checked in rationals."""
     scale = sensitivity / math.sqrt(2.0 * rho)
-    while gaussian_rho(sensitivity, Fraction(scale)) > Fraction(rho):
+    while price(Gaussian(sensitivity, scale), ZCDP) > Fraction(rho):
         scale = math.nextafter(scale, math.inf)
     return scale
 
@@ -30,18 +31,18 @@ def gaussian_measurement(rank: int, scale: float) -> Any:
     return dp.m.make_gaussian(domain, dp.l2_distance(T="i64"), scale)
 
 
-def discrete_gaussian(total: NDArray[np.int64], sensitivity: int, scale: float, rho: float) -> NDArray[np.int64]:
+def discrete_gaussian(total: NDArray[np.int64], event: Gaussian) -> NDArray[np.int64]:
     """`total` plus discrete Gaussian noise from a cryptographic source.
 
-    OpenDP's own privacy map must agree that the price is at most `rho`, and its domain must hold the
-    argument: OpenDP 0.16 checks neither when it is called.
+    OpenDP's own privacy map must agree with our price, and its domain must hold the argument: OpenDP 0.16
+    checks neither when it is called.
     """
-    measurement = gaussian_measurement(len(total), scale)
+    measurement = gaussian_measurement(len(total), event.scale)
     argument = [int(value) for value in total]
     if not measurement.input_domain.member(argument):
         raise InputError(f"the sum is not a vector of {len(total)} 64-bit integers: this is a bug, please report it.")
-    if measurement.map(d_in=sensitivity) > rho * (1 + 1e-12):
-        raise InputError("OpenDP prices this noise above the charge: this is a bug, please report it.")
+    if not math.isclose(measurement.map(d_in=event.sensitivity), price(event, ZCDP), rel_tol=1e-9):
+        raise InputError("OpenDP and Tacit disagree on what this noise costs: this is a bug, please report it.")
     return np.asarray(measurement(argument), dtype=np.int64)
 
 

@@ -9,10 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.core.budget import Budget, Guarantee, epsilon_of_rho
+from tacit.core.events import Gaussian
 from tacit.core.ledger import Ledger
 from tacit.core.noise import discrete_gaussian, gaussian_scale, simulated_gaussian
 from tacit.core.sums import PrivateSum
 
+RELATIONS = {
+    "record": "replace one round's context and reward",
+    "user": "replace the contexts and rewards of all rounds of one user",
+}
 REPORTING_DELTA = 1e-6  # at which a budget stated as rho is also shown as (epsilon, delta)
 
 
@@ -27,9 +32,16 @@ class Released:
     guarantee: Guarantee
 
 
-def guarantee_of(budget: Budget, private: bool) -> Guarantee:
+def guarantee_of(budget: Budget, unit: str, private: bool) -> Guarantee:
     delta = budget.delta or REPORTING_DELTA
-    return Guarantee(rho=budget.zcdp, epsilon=epsilon_of_rho(budget.zcdp, delta), delta=delta, private=private)
+    return Guarantee(
+        rho=budget.zcdp,
+        epsilon=epsilon_of_rho(budget.zcdp, delta),
+        delta=delta,
+        private=private,
+        unit=unit,
+        relation=RELATIONS[unit],
+    )
 
 
 def release_gaussian(
@@ -39,23 +51,22 @@ def release_gaussian(
 
     `about` is public and becomes part of the request: the same id with another `about` is refused.
     """
-    rho = budget.zcdp
     sensitivity = total.encoding.sensitivity
-    scale = gaussian_scale(sensitivity, rho)
-    parameters = about | {"scale": scale, "records": total.records, "sensitivity": sensitivity}
+    event = Gaussian(sensitivity, gaussian_scale(sensitivity, budget.zcdp))
     stored = ledger.spend(
         request,
-        "gaussian",
-        parameters,
-        rho,
-        draw=lambda: discrete_gaussian(total._total, sensitivity, scale, rho).astype("<i8").tobytes(),
+        event,
+        about | {"records": total.records, "unit": total.unit},
+        draw=lambda: discrete_gaussian(total._value(), event).astype("<i8").tobytes(),
     )
     values = np.frombuffer(stored, dtype="<i8").astype(np.int64)
-    return Released(values, scale, total.records, total.encoding.bits, guarantee_of(budget, private=True))
+    return Released(
+        values, event.scale, total.records, total.encoding.bits, guarantee_of(budget, total.unit, private=True)
+    )
 
 
 def simulate_gaussian(total: PrivateSum, budget: Budget, rng: np.random.Generator) -> Released:
     """What a release would look like, from a seeded generator. Marked as not private; charges nothing."""
     scale = gaussian_scale(total.encoding.sensitivity, budget.zcdp)
-    values = simulated_gaussian(total._total, scale, rng)
-    return Released(values, scale, total.records, total.encoding.bits, guarantee_of(budget, private=False))
+    values = simulated_gaussian(total._value(), scale, rng)
+    return Released(values, scale, total.records, total.encoding.bits, guarantee_of(budget, total.unit, private=False))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -10,34 +11,34 @@ from numpy.typing import NDArray
 from tacit.core.contribution import Array, Encoding
 from tacit.errors import InputError, StateError
 
+Integers = NDArray[np.int64]
+
 
 class PrivateSum:
-    """An int64 sum of bounded contributions. Adding and merging commute exactly.
+    """An int64 sum of bounded contributions, one per record. Adding and merging commute exactly.
 
     The number of records is public (neighbours differ in a record's values, not in its presence);
-    everything else leaves only through `tacit.core.release`.
+    everything else leaves only through `tacit.core.release` and `tacit.core.selection`.
     """
+
+    unit = "record"
 
     def __init__(self, encoding: Encoding) -> None:
         self.encoding = encoding
-        self._total: NDArray[np.int64] = np.zeros(encoding.rank, dtype=np.int64)
         self._records = 0
+        self._total: Integers = np.zeros(encoding.rank, dtype=np.int64)
 
     @property
     def records(self) -> int:
         return self._records
 
-    def add(self, rows: Array, records: int | None = None) -> None:
+    def add(self, rows: Array, records: int, users: Sequence[Any] | None = None) -> None:
         """Adds a block of floating-point rows, of which the first `records` count (the rest are padding)."""
-        n, rank = rows.shape
-        if rank != self.encoding.rank:
-            raise InputError(f"rows must have {self.encoding.rank} columns, got {rank}: use this design's features.")
-        count = n if records is None else records
-        self.reserve(count)
-        units = self.encoding.encode(rows[:count])
-        total = units.sum(0)
-        self._total += np.asarray(total.cpu() if hasattr(total, "cpu") else total, dtype=np.int64)
-        self._records += count
+        if rows.shape[1] != self.encoding.rank:
+            raise InputError(f"rows must have {self.encoding.rank} columns, got {rows.shape[1]}: use this design.")
+        self.reserve(records)
+        self._collect(self.encoding.encode(rows[:records]), users)
+        self._records += records
 
     def reserve(self, records: int) -> None:
         """Fails, before anything is touched, if so many more records would pass the horizon."""
@@ -48,16 +49,78 @@ class PrivateSum:
             )
 
     def merge(self, other: PrivateSum) -> None:
-        if other.encoding != self.encoding:
-            raise InputError(f"only sums of one encoding merge: {self.encoding} is not {other.encoding}.")
+        if type(other) is not type(self) or other.encoding != self.encoding:
+            raise InputError("only sums of one encoding and one privacy unit merge: make both from one design.")
         if other is self:
             raise InputError("a sum cannot be merged with itself: that would count every record twice.")
         self.reserve(other._records)
-        self._total += other._total
+        self._absorb(other)
         self._records += other._records
 
+    def _collect(self, units: Array, users: Sequence[Any] | None) -> None:
+        self._total += _to_numpy(units.sum(0))
+
+    def _absorb(self, other: Any) -> None:
+        self._total += other._total
+
+    def _value(self) -> Integers:
+        """The sum itself. PRIVATE: for the mechanisms of this package."""
+        return self._total
+
     def __repr__(self) -> str:
-        return f"PrivateSum(<private>, records={self._records}, rank={self.encoding.rank})"
+        return f"{type(self).__name__}(<private>, records={self._records}, rank={self.encoding.rank})"
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise StateError("a private sum is not pickled in the clear: merge it in this process, or release it.")
+
+
+class UserSum(PrivateSum):
+    """The same with one contribution per *user*: all of a user's records together are shrunk to the bound.
+
+    Holds one row of integers per user until it is released. Records without a user id count as one user's.
+    """
+
+    unit = "user"
+
+    def __init__(self, encoding: Encoding) -> None:
+        super().__init__(encoding)
+        self._index: dict[str, int] = {}
+        self._rows: Integers = np.zeros((0, encoding.rank), dtype=np.int64)
+
+    def _collect(self, units: Array, users: Sequence[Any] | None) -> None:
+        if users is None or len(users) != len(units):
+            raise InputError(f"unit='user' needs one user id per record, {len(units)}: pass users=...")
+        places = self._places([_user_key(user) for user in users])
+        np.add.at(self._rows, places, _to_numpy(units))
+
+    def _absorb(self, other: Any) -> None:
+        np.add.at(self._rows, self._places(list(other._index)), other._rows[: len(other._index)])
+
+    def _places(self, keys: list[str]) -> list[int]:
+        places = [self._index.setdefault(key, len(self._index)) for key in keys]
+        if len(self._index) > len(self._rows):
+            grown = np.zeros((max(len(self._index), 2 * len(self._rows)), self.encoding.rank), dtype=np.int64)
+            grown[: len(self._rows)] = self._rows
+            self._rows = grown
+        return places
+
+    def _value(self) -> Integers:
+        return self.encoding.shrink(self._rows).sum(0)
+
+
+UNITS_OF_PRIVACY: dict[str, type[PrivateSum]] = {cls.unit: cls for cls in (PrivateSum, UserSum)}
+
+
+def private_sum(encoding: Encoding, unit: str) -> PrivateSum:
+    if unit not in UNITS_OF_PRIVACY:
+        raise InputError(f"unit must be one of {', '.join(UNITS_OF_PRIVACY)}, got {unit!r}.")
+    return UNITS_OF_PRIVACY[unit](encoding)
+
+
+def _user_key(user: Any) -> str:
+    """Ids compare as text; a missing one (None, NaN) is the one nameless user."""
+    return "" if user is None or user != user else str(user)
+
+
+def _to_numpy(array: Array) -> Integers:
+    return np.asarray(array.cpu() if hasattr(array, "cpu") else array, dtype=np.int64)

@@ -35,6 +35,7 @@ STYLE: dict[str, Any] = {
     "legend.frameon": False, "legend.labelcolor": MUTED, "lines.solid_capstyle": "round", "svg.fonttype": "none",
 }  # fmt: skip
 SHOWN = 600  # patients in a scatter
+AGES, WEIGHTS = np.linspace(30.0, 89.9, 600), np.linspace(45.0, 130.0, 86)
 
 
 @dataclass(frozen=True)
@@ -71,14 +72,14 @@ def comparison(result: DemoResult) -> Any:
 
 def agreement(result: DemoResult) -> Any:
     """The learned dose against the formula's, and against the dose that proved right."""
-    figure = _figure(8.4, 4.5)
+    figure = _figure(8.4, 4.9)
     left, right = figure.subplots(1, 2, sharey=True)
     _scatter(left, result, result.tested.formula, "The formula's dose, mg/week")
     _scatter(right, result, result.tested.right, "The dose that proved right, mg/week")
     left.set_title("Learned dose and formula")
     right.set_title("Learned dose and truth")
     left.set_ylabel("The policy's dose, mg/week")
-    _legend_of_genes(figure, left)
+    _legend_of_genes(figure)
     return figure
 
 
@@ -86,8 +87,8 @@ def doses(result: DemoResult) -> Any:
     """The dose across age, weight and the second gene, by genotype: the policy and the formula."""
     figure = _figure(8.4, 4.0)
     by_age, by_weight, by_gene = figure.subplots(1, 3, sharey=True)
-    _dose_lines(by_age, result, "age", np.linspace(30, 90, 61), "Age, years")
-    _dose_lines(by_weight, result, "weight", np.linspace(45, 130, 61), "Weight, kg")
+    _dose_lines(by_age, result, "age", AGES, "Age, years")
+    _dose_lines(by_weight, result, "weight", WEIGHTS, "Weight, kg")
     _dose_marks(by_gene, result)
     by_age.set_ylabel("Dose, mg/week")
     for axes, title in ((by_age, "By age"), (by_weight, "By weight"), (by_gene, "By the gene CYP2C9")):
@@ -98,7 +99,7 @@ def doses(result: DemoResult) -> Any:
 
 def curves(result: DemoResult) -> Any:
     """What the policy believes about three patients: the reward of every dose, and how sure it is."""
-    figure = _figure(8.4, 4.0)
+    figure = _figure(8.4, 4.3)
     for axes, example in zip(figure.subplots(1, 3, sharey=True), EXAMPLES, strict=True):
         _curve(axes, result, example)
     figure.axes[0].set_ylabel("Reward")
@@ -113,12 +114,12 @@ def picture(result: DemoResult) -> Any:
     left, right = figure.subplots(1, 2, width_ratios=[1.0, 1.0])
     _bars(left, result, short=True)
     left.set_title(f"Reward on fresh patients, {result.rounds:,} rounds, ε = {result.epsilon:g}")
-    _dose_lines(right, result, "age", np.linspace(30, 90, 61), "Age, years")
+    _dose_lines(right, result, "age", AGES, "Age, years")
     right.set_title("Weekly dose by age and VKORC1 genotype")
     right.set_ylabel("Dose, mg/week")
     for gene, colour in GENES.items():
-        top = float(_learned(result, "age", np.array([90.0]), gene)[0])
-        right.annotate(gene, (90, top), (5, 0), textcoords="offset points", color=colour, va="center", weight="bold")
+        top = float(_learned(result, "age", AGES[-1:], gene)[0])
+        right.annotate(gene, (AGES[-1], top), (6, 0), textcoords="offset points", color=colour, va="center", weight="bold")
     handles = _line_handles()[-2:]
     right.legend(handles=handles, loc="upper right", fontsize=9)
     return figure
@@ -153,16 +154,17 @@ def _bars(axes: Any, result: DemoResult, short: bool = False) -> None:
 
 def _scatter(axes: Any, result: DemoResult, against: Floats, label: str) -> None:
     shown = slice(0, SHOWN)
-    top = 90.0
+    top = people.LARGEST_DOSE
     axes.plot([0, top], [0, top], color=MUTED, linewidth=1.0, linestyle=(0, (4, 3)))
     for gene, colour in GENES.items():
         own = result.tested.patients["vkorc1"][shown] == gene
         axes.scatter(
             against[shown][own], result.tested.chosen[shown][own], s=11, color=colour, alpha=0.55, linewidth=0
         )
-    axes.set(xlim=(0, top), ylim=(0, top), xlabel=label, aspect="equal")
-    axes.set_xticks(range(0, 91, 30))
-    axes.set_yticks(range(0, 91, 30))
+    axes.set(xlim=(0, top), ylim=(0, top), xlabel=label)
+    axes.set_xticks(range(0, 101, 25))
+    axes.set_yticks(range(0, 101, 25))
+    axes.set_box_aspect(1.0)
 
 
 def _dose_lines(axes: Any, result: DemoResult, column: str, values: Floats, label: str) -> None:
@@ -181,7 +183,7 @@ def _dose_marks(axes: Any, result: DemoResult) -> None:
         axes.plot(x, result.policy.decide(asked)["dose"], "o", color=colour, markersize=6)
         axes.plot(x, people.formula_dose(asked), "_", color=colour, markersize=12, markeredgewidth=1.6)
     axes.set_xticks(x, [level.replace("/", "\n") for level in levels])
-    axes.set(xlim=(-0.6, len(levels) - 0.4), xlabel="Rarer towards the right")
+    axes.set(xlim=(-0.6, len(levels) - 0.4), xlabel="Genotype (the last three are rare)")
     axes.grid(visible=False, axis="x")
 
 
@@ -196,14 +198,14 @@ def _curve(axes: Any, result: DemoResult, example: Example) -> None:
     axes.plot(dose, _true_reward(example, dose), color=MUTED, linewidth=1.2, linestyle=(0, (3, 2)), label="True reward")
     top = float(np.interp(chosen, dose, mean))
     axes.plot([chosen], [top], "o", color=ACCENT, markersize=7, markeredgecolor=PAPER, label="The policy's choice")
-    axes.set_title(example.title, pad=38)
+    axes.set_title(example.title, pad=50)
     about = (
         f"{example.age:g} years, {example.height:g} cm, {example.weight:g} kg\n"
         f"{example.vkorc1}, {example.cyp2c9}\n"
         f"policy {chosen:.0f} mg, formula {formula:.0f} mg"
     )
-    axes.text(0.0, 1.02, about, transform=axes.transAxes, va="bottom", fontsize=8.5, color=MUTED, linespacing=1.35)
-    axes.set(xlabel="Dose, mg/week", xlim=(0, 100), ylim=(-0.15, 1.0))
+    axes.text(0.0, 1.03, about, transform=axes.transAxes, va="bottom", fontsize=8.5, color=MUTED, linespacing=1.35)
+    axes.set(xlabel="Dose, mg/week", xlim=(0, 100), ylim=(-0.3, 1.1))
 
 
 def _learned(result: DemoResult, column: str, values: Floats, gene: str) -> Floats:
@@ -233,7 +235,7 @@ def _legend_of_lines(figure: Any) -> None:
     figure.legend(handles=_line_handles(), loc="outside lower center", ncols=5, fontsize=9)
 
 
-def _legend_of_genes(figure: Any, axes: Any) -> None:
+def _legend_of_genes(figure: Any) -> None:
     from matplotlib.lines import Line2D
 
     marks = [
@@ -270,20 +272,14 @@ def inline_svg(figure: Any, name: str, says: str) -> str:
         figure.savefig(buffer, format="svg", transparent=True)
     svg = buffer.getvalue()
     svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r"<!--.*?-->", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", svg, flags=re.DOTALL)
     svg = re.sub(r"\sxmlns(:\w+)?=\"[^\"]*\"", "", svg).replace("xlink:href", "href")
     svg = re.sub(r"\b(id=\"|url\(#|href=\"#)", rf"\1{name}-", svg)
-    svg = re.sub(r"font: (?:(\w+) )?([\d.]+px) [^;\"]*", _font, svg)
-    svg = re.sub(r"<svg[^>]*?viewBox=\"([^\"]*)\"[^>]*>", rf'<svg viewBox="\1" role="img" aria-label="{says}">', svg, count=1)
+    opening = rf'<svg viewBox="\1" role="img" aria-label="{says}">'
+    svg = re.sub(r"<svg[^>]*?viewBox=\"([^\"]*)\"[^>]*>", opening, svg, count=1)
     for colour, variable in COLOURS.items():
         svg = svg.replace(colour, f"var({variable})")
     return svg
-
-
-def _font(match: re.Match[str]) -> str:
-    weight = f"font-weight: {match[1]}; " if match[1] else ""
-    return f"{weight}font-size: {match[2]}"
 
 
 def save(figure: Any, path: Path) -> None:

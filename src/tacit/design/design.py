@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit import linalg
-from tacit.core import Budget, Encoding
+from tacit.core import Budget, Encoding, private_sum
 from tacit.design.features import Features, Moments, chunks, moments
 from tacit.design.landmarks import pivots
 from tacit.design.tuning import choose_tau, influence_quantile
@@ -45,6 +45,7 @@ class Design:
     tau: float
     clip: float
     moments: Moments
+    unit: str = "record"
 
     @classmethod
     def build(
@@ -54,6 +55,7 @@ class Design:
         horizon: int,
         budget: Budget,
         rng: np.random.Generator | int,
+        unit: str = "record",
         rank: int | None = None,
         tau: float | None = None,
         clip: float | None = None,
@@ -65,6 +67,7 @@ class Design:
     ) -> Design:
         """Builds a design from public coins.
 
+        `unit` says whom the guarantee is for: one "record", or one "user" with all of their records together.
         `rank` is the largest number of landmarks (fewer where the kernel needs fewer). `tau` and `clip` are chosen
         by predicted accuracy unless given; `clip=math.inf` is the paper's unclipped influence. `signal` and `noise` are
         guesses of the standard deviations of the reward function and of the noise, in units of half the reward range.
@@ -72,6 +75,7 @@ class Design:
         """
         rng = _generator(rng)
         _check(horizon, budget, rank, tau, clip)
+        private_sum(Encoding(rank=1, horizon=horizon), unit)  # an unknown unit fails here
         points = _Points(problem, public_points, rng)
         progress("choosing tau and landmarks", 0, 2)
         if tau is None:
@@ -91,7 +95,7 @@ class Design:
         elif math.isinf(clip):
             clip = _largest_influence(features, A, points)
         law = _moments(features, A, clip, points, progress)
-        return cls(problem, horizon, budget, features, A, float(tau), float(clip), law)
+        return cls(problem, horizon, budget, features, A, float(tau), float(clip), law, unit)
 
     @property
     def rank(self) -> int:
@@ -123,7 +127,7 @@ class Design:
         bits of a matrix product, which differ between machines."""
         digest = hashlib.sha256(np.ascontiguousarray(self.features.U, dtype="<f8").tobytes())
         numbers = [f"{value:.6e}" for value in (self.tau, self.clip, np.trace(self.whitening))]
-        digest.update(json.dumps([self.problem.spec(), self.horizon, str(self.budget), numbers]).encode())
+        digest.update(json.dumps([self.problem.spec(), self.horizon, str(self.budget), self.unit, numbers]).encode())
         return digest.hexdigest()[:32]
 
     def arrays(self) -> dict[str, Floats]:
@@ -144,6 +148,7 @@ class Design:
             "budget": {"epsilon": b.epsilon, "delta": b.delta, "rho": b.rho},
             "tau": self.tau,
             "clip": self.clip,
+            "unit": self.unit,
         }
 
     @classmethod
@@ -152,7 +157,17 @@ class Design:
         features = Features(problem.k, arrays["landmarks"], arrays["cholesky"])
         law = Moments(arrays["signal"], arrays["energy"])
         budget = Budget(**facts["budget"])
-        return cls(problem, facts["horizon"], budget, features, arrays["whitening"], facts["tau"], facts["clip"], law)
+        return cls(
+            problem,
+            facts["horizon"],
+            budget,
+            features,
+            arrays["whitening"],
+            facts["tau"],
+            facts["clip"],
+            law,
+            facts["unit"],
+        )
 
     def __repr__(self) -> str:
         return (
@@ -192,7 +207,9 @@ def tune(
     features = Features.on(problem.k, choose_landmarks(problem, 1.0 / horizon, COARSE_RANK, rng))
     Phi = features(problem.public_points(TUNING_POINTS, rng))
     d, V = linalg.eigh(Phi.T @ Phi / len(Phi))
-    multiplier = 1.0 / math.sqrt(2.0 * budget.zcdp)
+    # A pure budget buys no Gaussian noise; its decisions are about as noisy as epsilon^2 / 8 zCDP would be.
+    rho = (budget.epsilon or 0.0) ** 2 / 8 if budget.pure else budget.zcdp
+    multiplier = 1.0 / math.sqrt(2.0 * rho)
     return choose_tau(Phi @ V, np.maximum(d, 0.0), horizon=horizon, multiplier=multiplier, signal=signal, noise=noise)
 
 
@@ -250,7 +267,6 @@ def _check(horizon: int, budget: Budget, rank: int | None, tau: float | None, cl
         raise InputError(f"horizon must be a whole number of rounds of at least 1, got {horizon!r}.")
     if not isinstance(budget, Budget):
         raise InputError(f"budget must be a tacit.Budget, got {budget!r}: write Budget(epsilon=1.0, delta=1e-6).")
-    _ = budget.zcdp  # a pure budget fails here, before any work
     if rank is not None and (not isinstance(rank, int | np.integer) or rank < 1):
         raise InputError(f"rank must be a whole number of at least 1, got {rank!r}.")
     for name, value in (("tau", tau), ("clip", clip)):

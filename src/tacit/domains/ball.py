@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.domains.base import Domain, Rng, bounded, sobol
+from tacit.domains.base import Domain, Rng, bounded
 from tacit.domains.naming import coordinate_names
 from tacit.errors import InputError
 from tacit.tables import Columns, Floats, floats, number, numbers
@@ -64,11 +64,14 @@ class Ball(Domain):
         norm = np.linalg.norm(offset, axis=1, keepdims=True)
         return 0.5 + offset * np.minimum(scale, 0.5 / np.maximum(norm, 0.5))
 
-    def candidate_points(self, n: int) -> Floats:
+    @property
+    def cube_dimension(self) -> int:
+        return self.dimension + 1
+
+    def from_cube(self, cube: Floats) -> Floats:
         from scipy.stats import norm
 
-        # Sobol in d + 1 dimensions: a direction by the normal quantiles, and a radius.
-        cube = sobol(n, self.dimension + 1)
+        # A radius, and a direction by the normal quantiles.
         direction = norm.ppf(np.clip(cube[:, 1:], 1e-9, 1 - 1e-9)) + 1e-12
         direction /= np.linalg.norm(direction, axis=1, keepdims=True)
         return 0.5 + 0.5 * direction * cube[:, :1] ** (1 / self.dimension)

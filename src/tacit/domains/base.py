@@ -47,9 +47,18 @@ class Domain(ABC):
     def project_points(self, points: Floats) -> Floats:
         """The nearest point of the domain to each finite row, in unit coordinates."""
 
+    @property
     @abstractmethod
+    def cube_dimension(self) -> int:
+        """How many uniform numbers `from_cube` makes a point of."""
+
+    @abstractmethod
+    def from_cube(self, cube: Floats) -> Floats:
+        """Rows of uniform numbers in (0, 1) to uniform points: a well-spread set in the cube is one in the domain."""
+
     def candidate_points(self, n: int) -> Floats:
         """About `n` well-spread points, always the same ones; all of them where the domain is finite."""
+        return self.from_cube(sobol(n, self.cube_dimension))
 
     @property
     def continuous(self) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.domains.base import Domain, Rng, sobol
+from tacit.domains.base import Domain, Rng
 from tacit.domains.naming import coordinate_names
 from tacit.errors import InputError
 from tacit.tables import Columns, Floats, floats, numbers
@@ -63,8 +63,15 @@ class Box(Domain):
     def project_points(self, points: Floats) -> Floats:
         return np.clip(points, 0.0, 1.0)
 
+    @property
+    def cube_dimension(self) -> int:
+        return self.dimension
+
+    def from_cube(self, cube: Floats) -> Floats:
+        return cube
+
     def candidate_points(self, n: int) -> Floats:
         # One coordinate: an even grid with both ends, where best doses and prices often lie.
         if self.dimension == 1:
             return np.linspace(0.0, 1.0, n).reshape(-1, 1)
-        return sobol(n, self.dimension)
+        return super().candidate_points(n)

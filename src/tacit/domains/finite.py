@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tacit.domains.base import Domain, Rng, bounded
 from tacit.domains.naming import coordinate_names
@@ -57,6 +58,13 @@ class Finite(Domain):
         missing = np.isnan(points).any(axis=1, keepdims=True)
         return np.where(missing, np.nan, self._places[self.nearest(points)])
 
+    @property
+    def cube_dimension(self) -> int:
+        return 1
+
+    def from_cube(self, cube: Floats) -> Floats:
+        return self._places[(cube[:, 0] * len(self.labels)).astype(int)]
+
     def candidate_points(self, n: int) -> Floats:
         return self._places
 
@@ -88,7 +96,7 @@ class Catalogue(Finite):
     Each feature is scaled to [0, 1] over the catalogue, so a lengthscale of 1 spans it.
     """
 
-    features: Sequence[Sequence[float]]
+    features: ArrayLike
     ids: Sequence[Any] | None = None
     names: Sequence[str] = ("item",)  # type: ignore[assignment]
     labels: tuple[Any, ...] = field(init=False, repr=False, default=())

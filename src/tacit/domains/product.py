@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from tacit.domains.base import Domain, Rng, sobol
-from tacit.domains.box import Box
+from tacit.domains.base import Domain, Rng
 from tacit.errors import InputError
 from tacit.tables import Columns, Floats
 
@@ -21,7 +21,7 @@ FEWEST_EACH = 8  # points of the continuous parts that go with each of them
 class Mixed(Domain):
     """`Mixed([Box(...), Categories(...), ...])`: one coordinate block after another. A Mixed inside is unpacked."""
 
-    parts: tuple[Domain, ...]
+    parts: Sequence[Domain]
 
     def __post_init__(self) -> None:
         given = tuple(self.parts) if isinstance(self.parts, Iterable) else ()
@@ -64,39 +64,29 @@ class Mixed(Domain):
     def project_points(self, points: Floats) -> Floats:
         return np.hstack([part.project_points(points[:, at]) for part, at in self._slices()])
 
+    @property
+    def cube_dimension(self) -> int:
+        return sum(part.cube_dimension for part in self.parts)
+
+    def from_cube(self, cube: Floats) -> Floats:
+        ends = np.cumsum([part.cube_dimension for part in self.parts])
+        return np.hstack([p.from_cube(own) for p, own in zip(self.parts, np.split(cube, ends[:-1], 1), strict=True)])
+
     def candidate_points(self, n: int) -> Floats:
-        finite = [part for part in self.parts if not part.continuous]
-        if math.prod(len(part.candidate_points(n)) for part in finite) > MOST_COMBINATIONS:
-            finite = []
-        rest = [part for part in self.parts if part not in finite]
-        listed = _combinations(finite, n)
-        rows = max((len(block) for block in listed), default=1)
-        each = max(FEWEST_EACH, n // rows) if rest else 1
+        menus = [part.candidate_points(n) for part in self.parts if not part.continuous]
+        combinations = math.prod(map(len, menus))
+        if len(self.parts) == 1:
+            return self.parts[0].candidate_points(n)
+        if not menus or combinations > MOST_COMBINATIONS:
+            return super().candidate_points(n)
         # Every combination of the finite parts, each with the same points of the rest.
-        blocks = {part.names: np.repeat(block, each, axis=0) for part, block in zip(finite, listed, strict=True)}
-        spread = _spread(rest, each)
-        blocks |= {part.names: np.tile(block, (rows, 1)) for part, block in zip(rest, spread, strict=True)}
-        return np.hstack([blocks[part.names] for part in self.parts])
+        rest = tuple(part for part in self.parts if part.continuous)
+        each = max(FEWEST_EACH, n // combinations) if rest else 1
+        *turns, turn = np.indices([*map(len, menus), each]).reshape(len(menus) + 1, -1)
+        listed = iter([menu[i] for menu, i in zip(menus, turns, strict=True)])
+        spread = iter(Mixed(rest)._blocks(each, turn) if rest else ())
+        return np.hstack([next(spread if part.continuous else listed) for part in self.parts])
 
-
-def _combinations(parts: Sequence[Domain], n: int) -> list[Floats]:
-    """Every combination of the candidates of each part, like an odometer."""
-    own = [part.candidate_points(n) for part in parts]
-    turn = np.indices([len(candidates) for candidates in own]).reshape(len(own) or 1, -1)
-    return [candidates[i] for candidates, i in zip(own, turn, strict=False)]
-
-
-def _spread(parts: Sequence[Domain], n: int) -> list[Floats]:
-    """`n` points of each part that fill the product: a Sobol coordinate is a box's own, or picks a candidate."""
-    if len(parts) == 1:
-        return [parts[0].candidate_points(n)]
-    widths = [part.dimension if isinstance(part, Box) else 1 for part in parts]
-    cubes = np.split(sobol(n, max(1, sum(widths))), np.cumsum(widths), axis=1)
-    return [
-        cube if isinstance(part, Box) else _pick(part.candidate_points(n), cube[:, 0])
-        for part, cube in zip(parts, cubes, strict=False)
-    ]
-
-
-def _pick(candidates: Floats, u: Floats) -> Floats:
-    return candidates[(u * len(candidates)).astype(int)]
+    def _blocks(self, n: int, rows: Any) -> list[Floats]:
+        points = self.candidate_points(n)[rows]
+        return [points[:, at] for _, at in self._slices()]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.domains.base import Domain, Rng, bounded, sobol
+from tacit.domains.base import Domain, Rng, bounded
 from tacit.domains.naming import coordinate_names
 from tacit.errors import InputError
 from tacit.tables import Columns, Floats, floats
@@ -59,8 +59,12 @@ class Simplex(Domain):
         projected /= projected.sum(axis=1, keepdims=True)
         return np.where(missing, np.nan, projected)
 
-    def candidate_points(self, n: int) -> Floats:
+    @property
+    def cube_dimension(self) -> int:
+        return self.parts - 1
+
+    def from_cube(self, cube: Floats) -> Floats:
         # Breaking a stick: what the first part leaves to k others is U^(1/k) of the whole, and so on.
-        left = np.cumprod(sobol(n, self.parts - 1) ** (1 / np.arange(self.parts - 1, 0, -1)), axis=1)
+        left = np.cumprod(cube ** (1 / np.arange(self.parts - 1, 0, -1)), axis=1)
         ends = np.column_stack([np.ones(len(left)), left, np.zeros(len(left))])
         return -np.diff(ends, axis=1)

@@ -73,5 +73,6 @@ class Custom(Kernel):
         if hasattr(self.function, "diag"):
             return self.function.diag(A)
         xp = array_namespace(A)
-        blocks = [A[i : i + 64] for i in range(0, max(A.shape[0], 1), 64)]
+        n = A.shape[0]
+        blocks = [A[i : min(i + 64, n), :] for i in range(0, max(n, 1), 64)]
         return xp.concat([xp.linalg.diagonal(self.function(block, block)) for block in blocks])

@@ -1,0 +1,120 @@
+"""Selection: one public candidate, chosen by exact integer scores on the private sum. See selection.md.
+
+    u(x) = theta_x' b        theta_x and b integer vectors, theta_x public, b the private sum
+
+Replacing a record moves b by at most 2C in norm, so the scores of two candidates move apart by at most
+2C |theta_x - theta_y|. Only differences between scores matter, hence `sensitivity = C diameter(theta)`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.core.contribution import Encoding
+from tacit.core.events import Exponential, PermuteAndFlip
+from tacit.core.ledger import Ledger
+from tacit.core.sums import PrivateSum
+from tacit.errors import InputError
+
+Integers = NDArray[np.int64]
+THETA_BITS = 20
+PAIRWISE = 1024  # up to so many candidates the diameter is exact; beyond, twice a radius bounds it
+
+
+def integer_weights(q: NDArray[np.float64], encoding: Encoding) -> Integers:
+    """Candidates' weights as integers whose norm is below 2^20, and small enough that no score overflows int64.
+
+    |theta' b| <= |theta| * horizon * C < 2^62. A candidate that holds no number weighs nothing.
+    """
+    room = (62 - encoding.bits - encoding.horizon.bit_length()) - 1
+    bits = min(THETA_BITS, room)
+    if bits < 4:
+        raise InputError(
+            f"a horizon of {encoding.horizon} leaves no room for exact scores at {encoding.bits} bits: use release()."
+        )
+    q = np.where(np.isfinite(q).all(axis=1, keepdims=True), q, 0.0)
+    largest = float(np.max(np.linalg.norm(q, axis=1), initial=0.0))
+    scale = (2**bits - math.isqrt(q.shape[1]) - 1) / largest if largest > 0 else 0.0
+    theta = np.rint(q * scale).astype(np.int64)
+    if int(np.max(np.sum(theta * theta, axis=1), initial=0)) >= 4**bits:
+        raise InputError("the candidates' weights cannot be scaled: this is a bug, please report it.")
+    return theta
+
+
+def sensitivity(theta: Integers, encoding: Encoding) -> int:
+    """The smallest integer at least C times the diameter of the candidates' weights (at least 1).
+
+    Twice the distance from any fixed point bounds a diameter; the fixed points tried are 0 (the candidate's own norm)
+    and the rounded mean, and up to 1024 candidates the diameter itself.
+    """
+    middle = np.rint(theta.mean(axis=0)).astype(np.int64)
+    diameter2 = min(4 * _largest_norm2(theta), 4 * _largest_norm2(theta - middle))
+    if len(theta) <= PAIRWISE:
+        diameter2 = min(diameter2, _diameter2(theta - middle))
+    return max(1, math.isqrt(max(0, diameter2 * encoding.bound**2 - 1)) + 1)
+
+
+def _largest_norm2(theta: Integers) -> int:
+    return int(np.max(np.sum(theta * theta, axis=1)))
+
+
+def _diameter2(theta: Integers) -> int:
+    """max |theta_x - theta_y|^2. Entries are below 2^21 and sums below 2^53, so float64 products are exact."""
+    norm2 = np.sum(theta * theta, axis=1)
+    exact = theta.astype(np.float64)
+    inner = (exact @ exact.T).astype(np.int64)
+    return int(np.max(norm2[:, None] + norm2[None, :] - 2 * inner))
+
+
+def noisy_max(scores: Integers, event: Exponential | PermuteAndFlip, delta: int) -> int:
+    """The index that OpenDP's noisy max picks: permute-and-flip, or the exponential mechanism where choices compose."""
+    measurement = selection_measurement(len(scores), event, delta)
+    argument = [int(score) for score in scores]
+    if not measurement.input_domain.member(argument):
+        raise InputError("the scores are not 64-bit integers: this is a bug, please report it.")
+    return int(measurement(argument))
+
+
+def selection_measurement(size: int, event: Exponential | PermuteAndFlip, delta: int) -> Any:
+    """OpenDP's noisy max at the smallest scale, 2 delta / epsilon, that its own privacy map prices within `event`."""
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    domain, metric = dp.vector_domain(dp.atom_domain(T="i64"), size=size), dp.linf_distance(T="i64")
+    composed = isinstance(event, Exponential)
+    measure = dp.zero_concentrated_divergence() if composed else dp.max_divergence()
+    limit = Fraction(event.epsilon) ** 2 / 8 if composed else Fraction(event.epsilon)
+    scale = 2.0 * delta / event.epsilon
+    for _ in range(64):
+        measurement: Any = dp.m.make_noisy_max(domain, metric, measure, scale)
+        if Fraction(measurement.map(d_in=delta)) <= limit:
+            return measurement
+        scale = math.nextafter(scale, math.inf)
+    raise InputError("OpenDP and Tacit disagree on what this choice costs: this is a bug, please report it.")
+
+
+def release_choice(
+    total: PrivateSum, theta: Integers, epsilon: float, ledger: Ledger, request: str, about: dict[str, Any]
+) -> int:
+    """Charges `epsilon` for one choice among the candidates, draws it, and returns the stored index.
+
+    A pure budget pays for permute-and-flip, any other for the exponential mechanism, which composes better.
+    """
+    if not (isinstance(epsilon, int | float) and math.isfinite(epsilon) and epsilon > 0):
+        raise InputError(f"epsilon must be a positive finite number, got {epsilon!r}: try 0.1.")
+    event = PermuteAndFlip(float(epsilon)) if ledger.budget.pure else Exponential(float(epsilon))
+    delta = sensitivity(theta, total.encoding)
+    stored = ledger.spend(
+        request,
+        event,
+        about | {"records": total.records, "unit": total.unit, "candidates": len(theta)},
+        draw=lambda: noisy_max(theta @ total._value(), event, delta).to_bytes(8, "little"),
+        binding=hashlib.blake2b(theta.astype("<i8").tobytes(), digest_size=16).hexdigest(),
+    )
+    return int.from_bytes(stored, "little")

@@ -1,0 +1,48 @@
+"""One decision at a time, under pure epsilon: the paper's own guarantee, in exact integers."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+import numpy as np
+
+from tacit.core import Ledger, integer_weights, release_choice
+from tacit.errors import InputError
+from tacit.statistic import Statistic
+
+
+def decide_once(
+    statistic: Statistic,
+    context: Any,
+    *,
+    epsilon: float,
+    ledger: Ledger,
+    request: str | None = None,
+    candidates: int = 1024,
+) -> Any:
+    """Spends `epsilon` on one decision for one context, without releasing anything else.
+
+    Scores every candidate action by the paper's mubar(x, c) = q(x, c)' b and chooses by permute-and-flip (a pure
+    budget) or the exponential mechanism (any other, where it costs epsilon^2 / 8 in rho). The same `request` on the
+    same ledger returns the same decision, free of charge.
+
+    For more than a handful of decisions a policy is the better buy: `statistic.release` pays once for all of them.
+    """
+    design = statistic.design
+    problem = design.problem
+    table = problem.contexts.read(context, "the context")
+    if table.rows != 1:
+        raise InputError(f"decide_once takes one context, got {table.rows}: release a policy to decide for a table.")
+    menu = problem.actions.candidate_points(candidates)
+    points = np.hstack([menu, np.repeat(problem.context_points(table), len(menu), axis=0)])
+    theta = integer_weights(design.influence(points), design.encoding)
+    chosen = release_choice(
+        statistic._sum,
+        theta,
+        epsilon,
+        ledger,
+        request or f"decide-{secrets.token_hex(8)}",
+        {"design": design.fingerprint},
+    )
+    return table.answer(problem.actions.decode(menu[chosen : chosen + 1]))
