@@ -103,6 +103,17 @@ def test_csv_and_parquet_are_the_same_data(study: Path) -> None:
     assert parquet["rows"] == csv["rows"]
 
 
+def test_a_user_column_protects_whole_users(study: Path) -> None:
+    table = pq.read_table(study / "log.parquet")
+    users = pa.array([f"patient-{i % 400}" for i in range(table.num_rows)])
+    pq.write_table(table.append_column("patient", users), study / "log.parquet")
+    fitted = answer(
+        "fit", study / "problem.toml", study / "log.parquet", "--out", study / "p", "--rank", 30, "--user", "patient"
+    )
+    assert fitted["unit"] == "user"
+    assert json.loads((study / "p" / "policy.json").read_text())["guarantee"]["unit"] == "user"
+
+
 def test_odd_cells_in_the_data_are_no_error_and_are_never_quoted(study: Path) -> None:
     lines = (study / "log.csv").read_text().splitlines()
     lines[5] = "secret-dose,secret-age,,"

@@ -20,7 +20,7 @@ from tacit.errors import InputError
 from tacit.problem import Problem
 
 FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".arrow": "ipc", ".feather": "ipc"}
-KNOWN = {"horizon", "actions", "contexts", "kernel", "reward", "budget", "generator"}
+KNOWN = {"horizon", "user", "actions", "contexts", "kernel", "reward", "budget", "generator"}
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class ProblemFile:
 
     problem: Problem
     reward: str
+    user: str | None
     horizon: int | None
     budget: Budget | None
     text: str
@@ -86,6 +87,7 @@ def read_problem(path: str | Path) -> ProblemFile:
     return ProblemFile(
         problem=Problem.from_spec(spec, generator=generator),
         reward=str(spec.get("reward", {}).get("column", "reward")),
+        user=None if "user" not in spec else str(spec["user"]),
         horizon=horizon,
         budget=_budget(spec["budget"]) if "budget" in spec else None,
         text=text,

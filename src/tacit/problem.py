@@ -108,7 +108,7 @@ class Problem:
         reward = spec.get("reward", {})
         if not isinstance(reward, Mapping):
             raise InputError(f"reward must be a table, got {reward!r}: write range = [low, high] in it.")
-        if kernel is None and spec.get("kernel", {}).get("type") == "custom":
+        if kernel is None and spec.get("kernel") == {"type": "custom"}:
             raise InputError("this problem was made with a kernel of somebody's own: pass it again as kernel=...")
         if kernel is None:
             kernel = load(spec["kernel"], kernels.REGISTRY, "kernel") if "kernel" in spec else Matern(2.5, 0.3)

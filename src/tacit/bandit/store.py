@@ -21,6 +21,8 @@ from sqlalchemy import (
     Float,
     Integer,
     LargeBinary,
+    Row,
+    Select,
     Table,
     Text,
     func,
@@ -31,8 +33,9 @@ from sqlalchemy import (
 )
 
 from tacit.core.budget import Budget
-from tacit.core.database import retrying, transaction
+from tacit.core.database import perform, retrying
 from tacit.core.ledger import Ledger, metadata
+from tacit.core.sums import _user_key as user_key
 from tacit.errors import InputError, StateError
 from tacit.tables import Floats
 
@@ -80,10 +83,13 @@ class Store:
             "arrays": _pack(arrays),
             "created": time.time(),
         }
-        metadata.create_all(self.engine)
-        with transaction(self.engine) as connection:
+
+        def attempt(connection: Connection) -> None:
             Ledger.establish(connection, budget)
             connection.execute(insert(_study).values(row))
+
+        retrying(lambda: metadata.create_all(self.engine))
+        perform(self.engine, attempt)
 
     def require_empty(self) -> None:
         if self._has_study():
@@ -92,8 +98,7 @@ class Store:
     def load(self) -> tuple[dict[str, Any], dict[str, Any], dict[str, Floats]]:
         if not self._has_study():
             raise StateError("this database holds no study: make one with Bandit.create(url, problem, ...).")
-        with transaction(self.engine) as connection:
-            row = connection.execute(select(_study)).one()
+        row = perform(self.engine, lambda connection: connection.execute(select(_study)).one())
         if row.schema != SCHEMA:
             raise InputError(
                 f"this study has schema {row.schema}; this version of Tacit reads {SCHEMA}: "
@@ -104,88 +109,81 @@ class Store:
     def ask(self, contexts: Floats, actions: Floats, users: Sequence[Any] | None, horizon: int) -> list[str]:
         """Writes rounds down and returns their ids."""
         ids = [secrets.token_hex(12) for _ in contexts]
-        names = [None] * len(ids) if users is None else [None if user is None else str(user) for user in users]
+        names = [None] * len(ids) if users is None else [_name(user) for user in users]
 
-        def attempt() -> list[str]:
-            with transaction(self.engine) as connection:
-                asked = _open_rounds(connection)
-                if asked + len(ids) > horizon:
-                    raise StateError(
-                        f"the horizon is {horizon} rounds and {asked} were asked: {len(ids)} more do not fit; "
-                        "release the policy, or plan a new study with a larger horizon."
-                    )
-                rows = [
-                    {
-                        "number": asked + i + 1,
-                        "id": ids[i],
-                        "context": _bytes(contexts[i]),
-                        "action": _bytes(actions[i]),
-                    }
-                    | {"user": names[i], "told": 0}
-                    for i in range(len(ids))
-                ]
-                connection.execute(insert(_rounds), rows)
+        def attempt(connection: Connection) -> list[str]:
+            asked = _open_rounds(connection)
+            if asked + len(ids) > horizon:
+                raise StateError(
+                    f"the horizon is {horizon} rounds and {asked} were asked: {len(ids)} more do not fit; "
+                    "release the policy, or plan a new study with a larger horizon."
+                )
+            rows = [
+                {"number": asked + i + 1, "id": ids[i], "context": _bytes(contexts[i]), "action": _bytes(actions[i])}
+                | {"user": names[i], "told": 0}
+                for i in range(len(ids))
+            ]
+            connection.execute(insert(_rounds), rows)
             return ids
 
-        return retrying(attempt)
+        return perform(self.engine, attempt)
 
     def tell(self, rewards: dict[str, float | None]) -> None:
         """Writes rewards down, all of them or none. An unknown or already told id is an error."""
 
-        def attempt() -> None:
-            with transaction(self.engine) as connection:
-                for name, reward in rewards.items():
-                    untold = (_rounds.c.id == name) & (_rounds.c.told == 0)
-                    done = connection.execute(update(_rounds).where(untold).values(told=1, reward=reward))
-                    if done.rowcount != 1:
-                        known = connection.execute(select(_rounds.c.number).where(_rounds.c.id == name)).first()
-                        raise StateError(
-                            f"round {name!r} was told before: a reward is told once."
-                            if known
-                            else f"there is no round {name!r}: tell takes the id that ask returned."
-                        )
+        def attempt(connection: Connection) -> None:
+            for name, reward in rewards.items():
+                untold = (_rounds.c.id == name) & (_rounds.c.told == 0)
+                done = connection.execute(update(_rounds).where(untold).values(told=1, reward=reward))
+                if done.rowcount != 1:
+                    known = connection.execute(select(_rounds.c.number).where(_rounds.c.id == name)).first()
+                    raise StateError(
+                        f"round {name!r} was told before: a reward is told once."
+                        if known
+                        else f"there is no round {name!r}: tell takes the id that ask returned."
+                    )
 
-        retrying(attempt)
+        perform(self.engine, attempt)
 
     def asked(self) -> int:
-        with transaction(self.engine) as connection:
-            return _count(connection)
+        return perform(self.engine, _count)
 
     def close(self) -> int:
         """Fixes the number of rounds, once and for all, and returns it."""
 
-        def attempt() -> int:
-            with transaction(self.engine) as connection:
-                closed = connection.execute(select(_study.c.closed)).scalar_one()
-                if closed is None:
-                    closed = _count(connection)
-                    if closed == 0:
-                        raise StateError("there is nothing to release yet: ask and tell at least one round first.")
-                    connection.execute(update(_study).values(closed=closed))
-                return int(closed)
+        def attempt(connection: Connection) -> int:
+            closed = connection.execute(select(_study.c.closed)).scalar_one()
+            if closed is None:
+                closed = _count(connection)
+                if closed == 0:
+                    raise StateError("there is nothing to release yet: ask and tell at least one round first.")
+                connection.execute(update(_study).values(closed=closed))
+            return int(closed)
 
-        return retrying(attempt)
+        return perform(self.engine, attempt)
 
     def closed(self) -> bool:
-        with transaction(self.engine) as connection:
-            return connection.execute(select(_study.c.closed)).scalar_one() is not None
+        query = select(_study.c.closed)
+        return perform(self.engine, lambda connection: connection.execute(query).scalar_one()) is not None
 
     def rounds(self, last: int) -> Iterator[tuple[Floats, Floats, list[str | None]]]:
         """Joint points, scaled rewards (NaN where none came) and users of rounds 1 to `last`, page by page."""
         wanted = (_rounds.c.action, _rounds.c.context, _rounds.c.reward, _rounds.c.user)
         for start in range(1, last + 1, PAGE):
             page = (_rounds.c.number >= start) & (_rounds.c.number < min(start + PAGE, last + 1))
-            with transaction(self.engine) as connection:
-                rows = connection.execute(select(*wanted).where(page).order_by(_rounds.c.number)).all()
+            rows = self._all(select(*wanted).where(page).order_by(_rounds.c.number))
             points = np.stack([np.frombuffer(bytes(r.action) + bytes(r.context), dtype="<f8") for r in rows])
             rewards = np.array([np.nan if r.reward is None else r.reward for r in rows], dtype=np.float64)
             yield points, rewards, [r.user for r in rows]
 
+    def _all(self, query: Select[Any]) -> Sequence[Row[Any]]:
+        return perform(self.engine, lambda connection: connection.execute(query).all())
+
     def _has_study(self) -> bool:
         if not inspect(self.engine).has_table(_study.name):
             return False
-        with transaction(self.engine) as connection:
-            return connection.execute(select(func.count()).select_from(_study)).scalar_one() == 1
+        query = select(func.count()).select_from(_study)
+        return perform(self.engine, lambda connection: connection.execute(query).scalar_one()) == 1
 
 
 def _open_rounds(connection: Connection) -> int:
@@ -196,6 +194,11 @@ def _open_rounds(connection: Connection) -> int:
 
 def _count(connection: Connection) -> int:
     return int(connection.execute(select(func.coalesce(func.max(_rounds.c.number), 0))).scalar_one())
+
+
+def _name(user: Any) -> str:
+    """A user as the private sum knows them, without the characters that databases refuse."""
+    return user_key(user).encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
 
 
 def _bytes(row: Floats) -> bytes:

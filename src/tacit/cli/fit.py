@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -30,6 +31,9 @@ def fit(
         int | None, typer.Option(help="The number of rounds planned; the number of rows otherwise.")
     ] = None,
     rank: Annotated[int | None, typer.Option(help="The largest number of landmarks.")] = None,
+    user: Annotated[
+        str | None, typer.Option(help="A column of user ids: protect whole users instead of single rounds.")
+    ] = None,
     ledger: Annotated[
         str | None, typer.Option(help="The database that keeps the budget; beside the data by default.")
     ] = None,
@@ -45,11 +49,12 @@ def fit(
     """
     from tacit.core import Ledger
     from tacit.design import Design
-    from tacit.files import open_dataset, read_problem
+    from tacit.files import batches, open_dataset, read_problem
 
     started = time.perf_counter()
     spec = read_problem(problem)
-    columns = [*spec.problem.actions.names, *spec.problem.contexts.names, spec.reward]
+    user = user or spec.user
+    columns = [*spec.problem.actions.names, *spec.problem.contexts.names, spec.reward, *([user] if user else [])]
     dataset = open_dataset(data, columns)
     rows = dataset.count_rows()
     if not rows:
@@ -59,10 +64,16 @@ def fit(
     seed = int.from_bytes(hashlib.sha256(spec.text.encode()).digest()[:8], "big")  # public, and the same every time
     with progress(json) as show:
         design = Design.build(
-            spec.problem, horizon=max(rounds, rows), budget=budget, rng=seed, rank=rank, progress=show
+            spec.problem,
+            horizon=max(rounds, rows),
+            budget=budget,
+            rng=seed,
+            rank=rank,
+            unit="user" if user else "record",
+            progress=show,
         )
         statistic = design.statistic()
-        _stream(statistic, dataset, spec, columns, rows, show)
+        _stream(statistic, batches(dataset, columns), spec.reward, user, show, rows)
     url = ledger or f"sqlite:///{data[0]}.ledger.db"
     policy = statistic.release(ledger=Ledger.at(url, budget), request=request or f"fit-{design.fingerprint}")
     policy.save(to)
@@ -77,12 +88,10 @@ def fit(
 
 
 def _stream(
-    statistic: Statistic, dataset: Any, spec: ProblemFile, columns: list[str], rows: int, show: Progress
+    statistic: Statistic, tables: Iterator[Any], reward: str, user: str | None, show: Progress, rows: int
 ) -> None:
-    from tacit.files import batches
-
-    for batch in batches(dataset, columns):
-        statistic.add(batch, batch, batch[spec.reward])
+    for table in tables:
+        statistic.add(table, table, table[reward], users=table[user] if user else None)
         show("reading rounds", statistic.records, rows)
 
 

@@ -9,21 +9,27 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool
 
 from tacit.errors import InputError
 
 BUSY_SECONDS = 60
-RETRY_STATES = {"40001", "40P01"}  # serialisation failure, deadlock
+LONGEST_PAUSE = 0.5
+RETRY_STATES = {"40001", "40P01", "23505", "42P07"}  # serialisation failure, deadlock, races for a key and for a table
 T = TypeVar("T")
+_pooled: WeakSet[Engine] = WeakSet()
 
 
 def connect(url: str) -> Engine:
-    """An engine for any SQLAlchemy URL. A SQLite file is made with mode 0600 and synchronised on every commit."""
+    """An engine for any SQLAlchemy URL, durable on every commit. A SQLite file is made with mode 0600.
+
+    Errors and logs show statements without their values, which may be somebody's context or reward.
+    """
     try:
         parsed = make_url(url)
     except ArgumentError:
@@ -34,7 +40,7 @@ def connect(url: str) -> Engine:
     try:
         if parsed.get_backend_name() == "sqlite":
             return _sqlite(parsed)
-        return create_engine(parsed, isolation_level="SERIALIZABLE", pool_pre_ping=True)
+        return _server(parsed)
     except (ImportError, ArgumentError) as error:
         raise InputError(
             f"no driver for {parsed.drivername!r} is installed: for PostgreSQL install tacit[postgres]."
@@ -50,7 +56,7 @@ def _sqlite(url: URL) -> Engine:
         raise InputError(f"the folder {str(path.parent)!r} does not exist: create it first.")
     if not path.exists():
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    engine = create_engine(url, poolclass=NullPool, connect_args={"timeout": BUSY_SECONDS})
+    engine = create_engine(url, poolclass=NullPool, hide_parameters=True, connect_args={"timeout": BUSY_SECONDS})
 
     @event.listens_for(engine, "connect")
     def _pragmas(connection: Any, _record: Any) -> None:
@@ -65,6 +71,32 @@ def _sqlite(url: URL) -> Engine:
     return engine
 
 
+def _server(url: URL) -> Engine:
+    engine = create_engine(url, isolation_level="SERIALIZABLE", pool_pre_ping=True, hide_parameters=True)
+    _pooled.add(engine)
+
+    if engine.dialect.name == "postgresql":
+
+        @event.listens_for(engine, "connect")
+        def _durable(connection: Any, _record: Any) -> None:
+            # Some servers acknowledge commits before they are on disk. A charge that can be forgotten is none.
+            off = "current_setting('synchronous_commit') = 'off'"
+            connection.cursor().execute(f"SELECT set_config('synchronous_commit', 'on', false) WHERE {off}")
+            connection.commit()
+
+    return engine
+
+
+def _after_fork() -> None:
+    """A child leaves its parent's connections alone and makes its own."""
+    for engine in list(_pooled):
+        engine.dispose(close=False)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
 @contextmanager
 def transaction(engine: Engine) -> Iterator[Connection]:
     """One short transaction: committed durably on leaving, rolled back on any error."""
@@ -73,15 +105,31 @@ def transaction(engine: Engine) -> Iterator[Connection]:
 
 
 def retrying(attempt: Callable[[], T]) -> T:
-    """Runs a transaction again when the database asks for it (a serialisation failure, a race for a new key).
+    """Runs a transaction again when it lost a race: a serialisation failure, a new key or table that others made first.
 
-    A retry can only follow a rollback, so nothing is done twice.
+    A retry can only follow a rollback, so nothing is done twice. Patient for as long as SQLite is with a busy file.
     """
-    for pause in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0):
+    started, pause = time.monotonic(), 0.005
+    while True:
         try:
             return attempt()
         except DBAPIError as error:
-            if not isinstance(error, IntegrityError) and getattr(error.orig, "sqlstate", None) not in RETRY_STATES:
+            if _state(error) not in RETRY_STATES or time.monotonic() - started > BUSY_SECONDS:
                 raise
-            time.sleep(pause * (0.5 + random.random()))
-    return attempt()
+        time.sleep(pause * (0.5 + random.random()))
+        pause = min(2 * pause, LONGEST_PAUSE)
+
+
+def perform(engine: Engine, work: Callable[[Connection], T]) -> T:
+    """`work` in one short transaction of its own, retried when it lost a race (as even a mere reader may)."""
+
+    def attempt() -> T:
+        with transaction(engine) as connection:
+            return work(connection)
+
+    return retrying(attempt)
+
+
+def _state(error: DBAPIError) -> str | None:
+    """The five letters by which SQL servers name an error; SQLite, which has one writer at a time, has none."""
+    return getattr(error.orig, "sqlstate", None) or getattr(error.orig, "pgcode", None)

@@ -15,6 +15,7 @@ import json
 import math
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -38,11 +39,12 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from tacit.core.budget import UNITS, Budget
-from tacit.core.database import connect, retrying, transaction
+from tacit.core.database import connect, perform, retrying
 from tacit.core.events import Event, price
 from tacit.errors import BudgetError, InputError, RequestConflictError, StateError
 
 metadata = MetaData()
+LARGEST = 2**62  # above every cap; a cap and this together still fit into 64 bits
 
 _account = Table(
     "tacit_account",
@@ -97,16 +99,15 @@ class Ledger:
     @classmethod
     def create(cls, url: str | Engine, budget: Budget) -> Ledger:
         engine = connect(url) if isinstance(url, str) else url
-        metadata.create_all(engine)
-        with transaction(engine) as connection:
-            cls.establish(connection, budget)
+        retrying(lambda: metadata.create_all(engine))
+        perform(engine, lambda connection: cls.establish(connection, budget))
         return cls(engine, budget)
 
     @staticmethod
     def establish(connection: Connection, budget: Budget) -> None:
         """Writes the account inside a transaction of the caller's (a study is created whole or not at all)."""
         cap = int(budget.amount * UNITS)
-        if cap < 1 or cap >= 2**62:
+        if cap < 1 or cap >= LARGEST:
             raise InputError(f"a budget of {budget} is too small or too large to be counted: choose another.")
         account = {"id": 1, "measure": budget.measure, "cap": cap, "spent": 0, "created": time.time()}
         terms = {"epsilon": budget.epsilon, "delta": budget.delta, "rho": budget.rho}
@@ -120,8 +121,7 @@ class Ledger:
         engine = connect(url) if isinstance(url, str) else url
         if not inspect(engine).has_table(_account.name):
             raise StateError("this database holds no ledger: make one with Ledger.create(url, budget).")
-        with transaction(engine) as connection:
-            row = connection.execute(select(_account)).one_or_none()
+        row = perform(engine, lambda connection: connection.execute(select(_account)).one_or_none())
         if row is None:
             raise StateError("this database holds no ledger: make one with Ledger.create(url, budget).")
         return cls(engine, Budget(epsilon=row.epsilon, delta=row.delta, rho=row.rho))
@@ -130,7 +130,11 @@ class Ledger:
     def at(cls, url: str, budget: Budget) -> Ledger:
         """The ledger at `url`, made with this cap if there is none yet. An existing ledger keeps its own cap."""
         engine = connect(url)
-        return cls.open(engine) if inspect(engine).has_table(_account.name) else cls.create(engine, budget)
+        with suppress(StateError):
+            return cls.open(engine)
+        with suppress(StateError):
+            return cls.create(engine, budget)
+        return cls.open(engine)  # somebody else made it in the meantime
 
     def spend(
         self, request: str, event: Event, about: dict[str, Any], draw: Callable[[], bytes], binding: str = ""
@@ -152,8 +156,8 @@ class Ledger:
 
     def stored(self, request: str) -> bytes | None:
         """The result of an earlier request, if there is one. Free."""
-        with transaction(self._engine) as connection:
-            result = connection.execute(select(_charges.c.result).where(_charges.c.request == request)).scalar()
+        query = select(_charges.c.result).where(_charges.c.request == request)
+        result = perform(self._engine, lambda connection: connection.execute(query).scalar())
         return None if result is None else bytes(result)
 
     @property
@@ -167,52 +171,50 @@ class Ledger:
 
     def charges(self) -> list[Charge]:
         """Every charge ever made, oldest first."""
-        with transaction(self._engine) as connection:
-            rows = connection.execute(select(_charges).order_by(_charges.c.created)).all()
+        query = select(_charges).order_by(_charges.c.created)
+        rows = perform(self._engine, lambda connection: connection.execute(query).all())
         return [
             Charge(r.request, r.kind, json.loads(r.parameters), r.cost / UNITS, r.created, r.result is not None)
             for r in rows
         ]
 
     def _balance(self) -> tuple[int, int]:
-        with transaction(self._engine) as connection:
-            row = connection.execute(select(_account.c.spent, _account.c.cap)).one()
+        query = select(_account.c.spent, _account.c.cap)
+        row = perform(self._engine, lambda connection: connection.execute(query).one())
         return int(row.spent), int(row.cap)
 
     def _charge(self, charge: dict[str, Any]) -> bytes | None:
         """Transaction 1. Returns the stored result of an earlier identical request, or None: go and draw."""
         request, cost = charge["request"], charge["cost"]
 
-        def attempt() -> bytes | None:
-            with transaction(self._engine) as connection:
-                row = connection.execute(select(_charges).where(_charges.c.request == request)).one_or_none()
-                if row is not None:
-                    if any(getattr(row, key) != value for key, value in charge.items()):
-                        raise RequestConflictError(
-                            f"request {request!r} was made before with other parameters: choose another request id."
-                        )
-                    return None if row.result is None else bytes(row.result)
-                fits = _account.c.spent + cost <= _account.c.cap
-                paid = connection.execute(update(_account).where(fits).values(spent=_account.c.spent + cost))
-                if paid.rowcount != 1:
-                    account = connection.execute(select(_account.c.spent, _account.c.cap)).one()
-                    raise BudgetError(_refusal(int(account.spent), cost, int(account.cap), self.budget))
-                connection.execute(insert(_charges).values(charge | {"created": time.time()}))
-                return None
+        def attempt(connection: Connection) -> bytes | None:
+            row = connection.execute(select(_charges).where(_charges.c.request == request)).one_or_none()
+            if row is not None:
+                if any(getattr(row, key) != value for key, value in charge.items()):
+                    raise RequestConflictError(
+                        f"request {request!r} was made before with other parameters: choose another request id."
+                    )
+                return None if row.result is None else bytes(row.result)
+            after = _account.c.spent + min(cost, LARGEST)
+            paid = connection.execute(update(_account).where(after <= _account.c.cap).values(spent=after))
+            if paid.rowcount != 1:
+                account = connection.execute(select(_account.c.spent, _account.c.cap)).one()
+                raise BudgetError(_refusal(int(account.spent), cost, int(account.cap), self.budget))
+            connection.execute(insert(_charges).values(charge | {"created": time.time()}))
+            return None
 
-        return retrying(attempt)
+        return perform(self._engine, attempt)
 
     def _store(self, request: str, result: bytes) -> bytes:
         """Transaction 2. First writer wins; everybody returns what is stored."""
 
-        def attempt() -> bytes:
-            with transaction(self._engine) as connection:
-                mine = (_charges.c.request == request) & _charges.c.result.is_(None)
-                connection.execute(update(_charges).where(mine).values(result=result))
-                stored = select(_charges.c.result).where(_charges.c.request == request)
-                return bytes(connection.execute(stored).scalar_one())
+        def attempt(connection: Connection) -> bytes:
+            mine = (_charges.c.request == request) & _charges.c.result.is_(None)
+            connection.execute(update(_charges).where(mine).values(result=result))
+            stored = select(_charges.c.result).where(_charges.c.request == request)
+            return bytes(connection.execute(stored).scalar_one())
 
-        return retrying(attempt)
+        return perform(self._engine, attempt)
 
     def __repr__(self) -> str:
         unit = unit_of(self.budget)
@@ -226,7 +228,7 @@ def unit_of(budget: Budget) -> str:
 
 def _refusal(spent: int, asked: int, cap: int, budget: Budget) -> str:
     unit = unit_of(budget)
-    have, want, left = spent / UNITS, asked / UNITS, (cap - spent) / UNITS
+    have, want, left = spent / UNITS, min(asked, 10**300) / UNITS, (cap - spent) / UNITS
     return (
         f"the budget ({budget}) does not cover this: spent {unit}={have:.6g}, asked {unit}={want:.6g}, "
         f"left {unit}={left:.6g} of {cap / UNITS:.6g}; a released policy can be reused for free."

@@ -26,13 +26,14 @@ COLOURS = {
     HIGH: "--high", MIDDLE: "--middle", LOW: "--low",
 }  # fmt: skip
 GENES = dict(zip(people.VKORC1, (HIGH, MIDDLE, LOW), strict=True))
-STYLE: dict[str, Any] = {
+STYLE: Any = {
     "font.family": "DejaVu Sans", "font.size": 10.0, "text.color": INK, "axes.labelcolor": MUTED,
     "axes.edgecolor": FAINT, "axes.facecolor": "none", "axes.spines.top": False, "axes.spines.right": False,
     "axes.titlesize": 10.5, "axes.titleweight": "bold", "axes.titlelocation": "left", "axes.titlepad": 10.0,
     "axes.titlecolor": INK, "axes.grid": True, "axes.axisbelow": True, "grid.color": FAINT, "grid.linewidth": 0.7,
     "xtick.color": FAINT, "ytick.color": FAINT, "xtick.labelcolor": MUTED, "ytick.labelcolor": MUTED,
     "legend.frameon": False, "legend.labelcolor": MUTED, "lines.solid_capstyle": "round", "svg.fonttype": "none",
+    "figure.constrained_layout.wspace": 0.05,
 }  # fmt: skip
 SHOWN = 600  # patients in a scatter
 AGES, WEIGHTS = np.linspace(30.0, 89.9, 600), np.linspace(45.0, 130.0, 86)
@@ -72,7 +73,7 @@ def comparison(result: DemoResult) -> Any:
 
 def agreement(result: DemoResult) -> Any:
     """The learned dose against the formula's, and against the dose that proved right."""
-    figure = _figure(8.4, 4.9)
+    figure = _figure(8.4, 3.9)
     left, right = figure.subplots(1, 2, sharey=True)
     _scatter(left, result, result.tested.formula, "The formula's dose, mg/week")
     _scatter(right, result, result.tested.right, "The dose that proved right, mg/week")
@@ -117,9 +118,11 @@ def picture(result: DemoResult) -> Any:
     _dose_lines(right, result, "age", AGES, "Age, years")
     right.set_title("Weekly dose by age and VKORC1 genotype")
     right.set_ylabel("Dose, mg/week")
-    for gene, colour in GENES.items():
-        top = float(_learned(result, "age", AGES[-1:], gene)[0])
-        right.annotate(gene, (AGES[-1], top), (6, 0), textcoords="offset points", color=colour, va="center", weight="bold")
+    ends = _apart([float(_learned(result, "age", AGES[-1:], gene)[0]) for gene in GENES], gap=4.0)
+    for (gene, colour), end in zip(GENES.items(), ends, strict=True):
+        right.annotate(
+            gene, (AGES[-1], end), (6, 0), textcoords="offset points", color=colour, va="center", weight="bold"
+        )
     handles = _line_handles()[-2:]
     right.legend(handles=handles, loc="upper right", fontsize=9)
     return figure
@@ -136,7 +139,7 @@ def _bars(axes: Any, result: DemoResult, short: bool = False) -> None:
         ("Private policy", result.private, ACCENT),
         ("Published formula", result.formula, OTHER),
     ][::-1]
-    for y, (name, way, colour) in enumerate(rows):
+    for y, (_, way, colour) in enumerate(rows):
         axes.barh(y, way.reward, height=0.62, color=colour)
         axes.errorbar(way.reward, y, xerr=way.margin, color=INK, capsize=3, linewidth=1.1, capthick=1.1)
         strong = "bold" if way is result.private else "normal"
@@ -154,17 +157,15 @@ def _bars(axes: Any, result: DemoResult, short: bool = False) -> None:
 
 def _scatter(axes: Any, result: DemoResult, against: Floats, label: str) -> None:
     shown = slice(0, SHOWN)
-    top = people.LARGEST_DOSE
-    axes.plot([0, top], [0, top], color=MUTED, linewidth=1.0, linestyle=(0, (4, 3)))
+    wide, high = people.LARGEST_DOSE, 70.0
+    axes.plot([0, wide], [0, wide], color=MUTED, linewidth=1.0, linestyle=(0, (4, 3)))
     for gene, colour in GENES.items():
         own = result.tested.patients["vkorc1"][shown] == gene
-        axes.scatter(
-            against[shown][own], result.tested.chosen[shown][own], s=11, color=colour, alpha=0.55, linewidth=0
-        )
-    axes.set(xlim=(0, top), ylim=(0, top), xlabel=label)
-    axes.set_xticks(range(0, 101, 25))
-    axes.set_yticks(range(0, 101, 25))
-    axes.set_box_aspect(1.0)
+        axes.scatter(against[shown][own], result.tested.chosen[shown][own], s=11, color=colour, alpha=0.55, linewidth=0)
+    axes.set(xlim=(0, wide), ylim=(0, high), xlabel=label)
+    axes.set_xticks(range(0, 101, 20))
+    axes.set_yticks(range(0, 61, 20))
+    axes.set_box_aspect(high / wide)
 
 
 def _dose_lines(axes: Any, result: DemoResult, column: str, values: Floats, label: str) -> None:
@@ -206,11 +207,20 @@ def _curve(axes: Any, result: DemoResult, example: Example) -> None:
     )
     axes.text(0.0, 1.03, about, transform=axes.transAxes, va="bottom", fontsize=8.5, color=MUTED, linespacing=1.35)
     axes.set(xlabel="Dose, mg/week", xlim=(0, 100), ylim=(-0.3, 1.1))
+    axes.set_xticks(range(0, 100, 20))
 
 
 def _learned(result: DemoResult, column: str, values: Floats, gene: str) -> Floats:
     asked = TYPICAL.columns(len(values), **{column: values}, vkorc1=gene)
     return np.asarray(result.policy.decide(asked)["dose"])
+
+
+def _apart(heights: Sequence[float], gap: float) -> list[float]:
+    """Heights for labels: from the lowest up, each at least `gap` above the one before."""
+    placed, floor = dict.fromkeys(range(len(heights)), 0.0), -np.inf
+    for i in np.argsort(heights).tolist():
+        placed[i] = floor = max(heights[i], floor + gap)
+    return list(placed.values())
 
 
 def _true_reward(example: Example, dose: Floats) -> Floats:

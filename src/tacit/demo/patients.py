@@ -40,7 +40,7 @@ def sample_patients(n: int, rng: Rng) -> Patients:
     """`n` patients as columns: age in years, height in cm, weight in kg, and the two genotypes."""
     male = rng.random(n) < 0.58
     height = rng.normal(np.where(male, 173.5, 160.0), 8.5)
-    # Weight is skewed, and goes with height: 79 kg on average, correlation about 0.5.
+    # Weight is skewed, and goes with height: 78 kg on average, correlation about 0.5.
     weight = 76.0 * np.exp(0.0125 * (height - 168.0) + rng.normal(0.0, 0.22, size=n))
     return {
         "age": np.clip(rng.normal(63.5, 13.5, size=n), *AGE),

@@ -71,7 +71,8 @@ def _headline(result: DemoResult) -> str:
 
 def _lead(result: DemoResult) -> str:
     return (
-        f"{result.rounds:,} simulated patients each received a random dose of warfarin, and it was noted how well it went. "
+        f"{result.rounds:,} simulated patients each received a random dose of warfarin, and it was noted how well it "
+        "went. "
         f"One differentially private release (&epsilon;&nbsp;=&nbsp;{result.epsilon:g}) turned that into a policy that "
         "picks a dose from age, body and two genes, and that reveals next to nothing about any one of them."
     )
@@ -90,8 +91,8 @@ def _tiles(result: DemoResult) -> list[str]:
 def _facts(result: DemoResult) -> list[str]:
     rows = [
         ("Rounds", f"{result.rounds:,}", "simulated patients, each with a uniformly random dose"),
-        ("Budget spent", f"&rho; = {result.rho_spent:.4g}", "zero-concentrated privacy, charged to a ledger before the noise"),
-        ("Rank", f"{result.rank}", "numbers released: landmarks of the kernel"),
+        ("Budget spent", f"&rho; = {result.rho_spent:.4g}", "zero-concentrated; charged before the noise is drawn"),
+        ("Rank", f"{result.rank}", "numbers released, one for each landmark of the kernel"),
         ("Regularisation &tau;", f"{result.tau:.3g}", "chosen before any data, for the best predicted accuracy"),
         ("Clip", f"{result.clip:.3g}", "the largest influence one patient may have"),
         ("Gain over the best fixed dose", f"{_signed(result.gain.reward)} &plusmn; {result.gain.margin:.4f}",

@@ -1,0 +1,24 @@
+"""The audit: attacks on the shipped mechanisms, which would go through if their claims were wrong. See docs/audit.md.
+
+| file              | what it attacks or provides                                                    |
+|-------------------|--------------------------------------------------------------------------------|
+| `bounds.py`       | what counts prove: Clopper-Pearson, in four kinds of privacy                    |
+| `evidence.py`     | an event chosen on half of the runs, counted on the other half                  |
+| `contribution.py` | the bound on one record's, or one user's, integers                              |
+| `gaussian.py`     | the noise of a release                                                          |
+| `selection.py`    | permute-and-flip, the exponential mechanism, many choices against their price   |
+| `prices.py`       | prices and conversions against exact worst cases from `laws.py`                 |
+| `end_to_end.py`   | releases and choices through a real ledger                                      |
+| `samplers.py`     | the laws of the samplers                                                        |
+| `randomness.py`   | whether noise can be repeated                                                   |
+| `study.py`        | a study's own kernel and clip                                                   |
+| `run.py`          | all of it, at some `settings.py`; `plot.py` draws the findings                  |
+
+The mechanism under attack is always an argument: tests pass broken ones and must see red.
+"""
+
+from tacit.audit.findings import Check, Finding
+from tacit.audit.run import FULL, QUICK, Effort, Report, run_audit
+from tacit.audit.settings import Settings
+
+__all__ = ["Check", "Effort", "FULL", "Finding", "QUICK", "Report", "Settings", "run_audit"]

@@ -1,0 +1,54 @@
+"""The attacker's last step: choose an event on one half of the runs, count it on the other half."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.audit.bounds import Counts, Floats, Measure
+from tacit.errors import InputError
+
+Integers = NDArray[np.int64]
+CUTS = 255  # thresholds that are tried
+CHOOSING = (1e-7, 1e-3, 0.05)  # risks at which events compete: a loose one alone would pick lucky rare events
+
+
+def count_best_event(a: Floats, b: Floats, measure: Measure) -> Counts:
+    """Events are `x >= cut`, or `x <= cut` with the two datasets in exchanged roles.
+
+    The cut is the one that proves most on the first halves, at the strictest risk at which any proves something. What
+    is returned was counted on the second halves, so the choice costs no confidence.
+    """
+    n = len(a) // 2
+    if n < 1 or len(b) != len(a):
+        raise InputError(f"an attack needs at least 2 runs on each side, as many on both, got {len(a)} and {len(b)}.")
+    sign, cut = 1, float("-inf")
+    for risk in CHOOSING:
+        tried = [(sign, *_best_cut(sign * x[:n], sign * y[:n], measure, risk)) for sign, x, y in ((1, a, b), (-1, b, a))]
+        sign, cut, proved = max(tried, key=lambda option: option[2])
+        if proved > 0.0:
+            break
+    more, less = (a, b) if sign == 1 else (b, a)
+    return Counts(int(np.sum(sign * more[n : 2 * n] >= cut)), int(np.sum(sign * less[n : 2 * n] >= cut)), n)
+
+
+def _best_cut(x: Floats, y: Floats, measure: Measure, risk: float) -> tuple[float, float]:
+    """The cut at which `x` exceeds it most clearly more often than `y`, and what that proves."""
+    values = np.unique(np.concatenate([x, y]))
+    if len(values) > CUTS:
+        values = np.unique(np.quantile(np.concatenate([x, y]), np.linspace(0.0, 1.0, CUTS)))
+    hits_x, hits_y = (len(z) - np.searchsorted(np.sort(z), values, side="left") for z in (x, y))
+    proved = measure.bound(hits_x, hits_y, len(x), risk)
+    best = int(np.argmax(proved))
+    return float(values[best]), float(proved[best])
+
+
+def by_likelihood(a: Integers, b: Integers) -> tuple[Floats, Floats]:
+    """Outcomes as numbers: how much more often the first half of `a` shows each one than the first half of `b`.
+
+    Sets of outcomes then are thresholds: the best set of a given size is made of the largest ratios.
+    """
+    n, outcomes = len(a) // 2, int(max(a.max(), b.max())) + 1
+    in_a, in_b = (np.bincount(x[:n], minlength=outcomes) for x in (a, b))
+    score = np.log(in_a + 0.5) - np.log(in_b + 0.5)
+    return score[a], score[b]

@@ -1,0 +1,181 @@
+"""The whole audit: which attacks, in which order, with how many samples."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+from tacit.audit.bounds import RANGE
+from tacit.audit.contribution import attack_contribution
+from tacit.audit.end_to_end import attack_pure_choice, attack_release
+from tacit.audit.findings import ALARM, RISK, Check, Clock, Finding
+from tacit.audit.gaussian import attack_gaussian
+from tacit.audit.prices import attack_price
+from tacit.audit.randomness import check_randomness, check_seeds_are_marked
+from tacit.audit.samplers import check_choice_sampler, check_gaussian_sampler
+from tacit.audit.selection import CANDIDATES, attack_choice, attack_composition, neighbour_scores
+from tacit.audit.settings import Settings
+from tacit.audit.study import attack_records
+from tacit.core.events import Exponential, Gaussian, PermuteAndFlip
+from tacit.core.noise import gaussian_scale
+from tacit.core.sums import UNITS_OF_PRIVACY
+from tacit.progress import Progress, silent
+
+Attack = Callable[..., Finding | Check]  # called with progress=
+
+ATTACKED_RANK = 2  # coordinates in which the neighbours differ; see gaussian.py
+COMPOSED = 8  # choices that one attacker sees
+PRICED = 100  # releases whose price is computed
+SMALL_SCALE = 4.3  # of noise whose law differs from the normal law
+LEDGER_RHO = 2.0  # large, so that few releases tell
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How many samples each attack takes, on each of the two datasets."""
+
+    releases: int
+    choices: int
+    runs: int
+    charged: int
+    noise: int
+    chosen: int
+    trials: int
+
+
+QUICK = Effort(releases=20_000, choices=6_000, runs=500, charged=100, noise=40_000, chosen=2_000, trials=300)
+FULL = Effort(
+    releases=400_000, choices=100_000, runs=8_000, charged=1_000, noise=1_000_000, chosen=40_000, trials=3_000
+)
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything that an audit found."""
+
+    findings: tuple[Finding, ...]
+    checks: tuple[Check, ...]
+    settings: Settings
+    seconds: float
+
+    @property
+    def ok(self) -> bool:
+        return all(item.ok for item in (*self.findings, *self.checks))
+
+    def to_json(self) -> dict[str, Any]:
+        s = self.settings
+        about = {"rank": s.rank, "bits": s.bits, "units": list(s.units), "budget": asdict(s.budget)}
+        return {
+            "mechanisms": [finding.to_json() for finding in self.findings],
+            "checks": [check.to_json() for check in self.checks],
+            "ok": self.ok,
+            "confidence": 1.0 - RISK,
+            "false_alarm_rate_each": ALARM,
+            "settings": about | {"clip": s.design.clip if s.design else None},
+            "seconds": self.seconds,
+        }
+
+
+def run_audit(settings: Settings | None = None, effort: Effort = FULL, progress: Progress = silent) -> Report:
+    """Attacks the shipped mechanisms at these settings. Touches no data and no ledger but its own."""
+    clock, settings = Clock(), settings or Settings()
+    results = [attack(progress=progress) for attack in _plan(settings, effort)]
+    findings = tuple(result for result in results if isinstance(result, Finding))
+    checks = tuple(result for result in results if isinstance(result, Check))
+    return Report(findings, checks, settings, clock.seconds)
+
+
+def _plan(settings: Settings, effort: Effort) -> list[Attack]:
+    gaussian = [] if settings.budget.pure else _releases(settings, effort)
+    return [*_contributions(settings, effort), *gaussian, *_choices(settings, effort), *_checks(settings, effort)]
+
+
+def _contributions(s: Settings, effort: Effort) -> list[Attack]:
+    delta = 0.0 if s.budget.pure else s.delta
+    common: dict[str, Any] = {"epsilon_if_moved": s.epsilon_if_moved, "trials": effort.trials, "delta": delta}
+    attacks: list[Attack] = [
+        partial(
+            attack_contribution, f"contribution, one {unit}", encoding=s.encoding(), make=UNITS_OF_PRIVACY[unit], **common
+        )
+        for unit in s.units
+    ]
+    return attacks if s.design is None else [*attacks, partial(attack_records, design=s.design, **common)]
+
+
+def _releases(s: Settings, effort: Effort) -> list[Attack]:
+    rho, small = s.budget.zcdp, s.encoding(min(s.rank, ATTACKED_RANK))
+    scale = gaussian_scale(small.sensitivity, rho)
+    return [
+        *[
+            partial(
+                attack_gaussian,
+                f"Gaussian release, one {unit}",
+                encoding=small,
+                rho=rho,
+                delta=s.delta,
+                samples=effort.releases,
+                make=UNITS_OF_PRIVACY[unit],
+            )
+            for unit in s.units
+        ],
+        partial(
+            attack_release,
+            encoding=s.encoding(),
+            rho=LEDGER_RHO,
+            delta=s.delta,
+            samples=effort.charged,
+            make=UNITS_OF_PRIVACY[s.units[0]],
+        ),
+        partial(
+            attack_price, "price, one release", event=Gaussian(small.sensitivity, scale), times=1, delta=s.delta
+        ),
+    ]
+
+
+def _choices(s: Settings, effort: Effort) -> list[Attack]:
+    flip, exponential = PermuteAndFlip(s.choice), Exponential(s.choice)
+    shape, n = s.encoding(2), effort.choices
+    duel, crowd = neighbour_scores(shape), neighbour_scores(shape, rivals=CANDIDATES - 1)
+    even = neighbour_scores(shape, level=False)
+    attacks: list[Attack] = [
+        partial(attack_choice, "permute-and-flip", event=flip, neighbours=duel, samples=n),
+        partial(attack_choice, "exponential", event=exponential, neighbours=crowd, samples=n),
+        partial(attack_choice, "exponential, range", event=exponential, neighbours=even, samples=n, measure=RANGE),
+    ]
+    if s.budget.pure:
+        return [*attacks, partial(attack_pure_choice, neighbours=duel, epsilon=s.choice, samples=effort.charged)]
+    pair, small = neighbour_scores(shape, candidates=2, level=False), s.choice / math.sqrt(PRICED)
+    return [
+        *attacks,
+        partial(
+            attack_composition,
+            f"{COMPOSED} exponential choices",
+            event=exponential,
+            neighbours=pair,
+            choices=COMPOSED,
+            delta=s.delta,
+            samples=effort.runs,
+        ),
+        partial(attack_price, f"price, {PRICED} exponential", event=Exponential(small), times=PRICED, delta=s.delta),
+        partial(attack_price, f"price, {PRICED} flips", event=PermuteAndFlip(small), times=PRICED, delta=s.delta),
+    ]
+
+
+def _checks(s: Settings, effort: Effort) -> list[Attack]:
+    attacks: list[Attack] = [
+        partial(check_choice_sampler, "law of permute-and-flip", event=PermuteAndFlip(s.choice), samples=effort.chosen),
+        partial(check_choice_sampler, "law of the exponential", event=Exponential(s.choice), samples=effort.chosen),
+        partial(check_randomness, "nothing can be repeated"),
+        partial(check_seeds_are_marked, "a seed is marked"),
+    ]
+    if s.budget.pure:
+        return attacks
+    scale = gaussian_scale(s.encoding().sensitivity, s.budget.zcdp)
+    return [
+        partial(check_gaussian_sampler, "law of the noise, small scale", scale=SMALL_SCALE, samples=effort.noise),
+        partial(check_gaussian_sampler, "law of the noise, real scale", scale=scale, samples=effort.noise),
+        *attacks,
+    ]

@@ -1,0 +1,61 @@
+"""What is audited: the public settings of a release, from nowhere or from a study."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tacit.audit.bounds import gaussian_epsilon
+from tacit.core import Budget, Encoding
+from tacit.core.contribution import DEFAULT_BITS
+from tacit.core.release import REPORTING_DELTA
+from tacit.core.sums import UNITS_OF_PRIVACY
+
+if TYPE_CHECKING:
+    from tacit.design import Design
+
+HORIZON = 4096  # of the small datasets that attacks make up: it only guards against overflow
+LARGEST_CHOICE = 3.0  # above, the events that tell are too rare to be counted
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Rank, bits, unit and budget decide what the mechanisms do; `design` adds a study's kernel and clip.
+
+    The defaults are chosen so that evidence is cheap: the same code runs at every epsilon, and an epsilon of a few is
+    where the fewest samples tell most.
+    """
+
+    rank: int = 20
+    bits: int = DEFAULT_BITS
+    units: tuple[str, ...] = tuple(UNITS_OF_PRIVACY)
+    budget: Budget = Budget(epsilon=4.0, delta=1e-6)
+    choice: float = 2.0
+    design: Design | None = None
+
+    @classmethod
+    def of_study(cls, url: str) -> Settings:
+        """The settings of a study. Its design and its ledger's budget are read; its rounds are not."""
+        from tacit.bandit import Bandit
+
+        bandit = Bandit.open(url)
+        design, budget = bandit.design, bandit.ledger.budget
+        most = budget.epsilon if budget.pure else math.sqrt(8.0 * budget.zcdp)  # the largest choice that it pays for
+        assert most is not None
+        choice = min(most, LARGEST_CHOICE)
+        return cls(design.rank, design.encoding.bits, (design.unit,), budget, choice, design)
+
+    def encoding(self, rank: int | None = None) -> Encoding:
+        return Encoding(rank=rank or self.rank, horizon=HORIZON, bits=self.bits)
+
+    @property
+    def delta(self) -> float:
+        """At which rho is shown as epsilon."""
+        return self.budget.delta or REPORTING_DELTA
+
+    def epsilon_if_moved(self, ratio: float) -> float:
+        """What the release would really be, if one record moved the sum `ratio` times as far as is claimed."""
+        if self.budget.pure:
+            return self.choice * ratio
+        return gaussian_epsilon(ratio * math.sqrt(2.0 * self.budget.zcdp), self.delta)

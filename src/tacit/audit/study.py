@@ -1,0 +1,61 @@
+"""The records of one study: does its design, with its kernel and its clip, keep its promise? Its data stay unread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tacit.audit.contribution import RECORDS, Rows, Vector, adversarial_blocks, longest_move2, verdict
+from tacit.audit.findings import Clock, Finding
+from tacit.design import Design
+from tacit.progress import Progress, silent
+from tacit.statistic import Statistic
+
+
+def attack_records(
+    name: str = "records of this study",
+    *,
+    design: Design,
+    epsilon_if_moved: Callable[[float], float],
+    trials: int,
+    delta: float = 0.0,
+    statistic: Callable[[Design], Statistic] = Statistic,
+    progress: Progress = silent,
+) -> Finding:
+    """The same search through the whole numeric path: points and rewards, kernel, whitening, clip, integers.
+
+    A block's last column is the reward, scaled to [-1, 1] as a study scales it; the opposite of a record has the
+    opposite reward.
+    """
+    clock, rng = Clock(), np.random.default_rng(0)
+    width = design.features.U.shape[1] + 1
+
+    def contribution(block: Rows) -> Vector:
+        made = statistic(design)
+        made.add_points(_unit(block[:, :-1]), np.clip(block[:, -1], -1.0, 1.0), ["the one"] * len(block))
+        return [int(value) for value in made._sum._value()]
+
+    blocks = adversarial_blocks(width, trials, rng, RECORDS if design.unit == "user" else (1,))
+    move2 = longest_move2(contribution, _opposite, (_with_full_reward(block, rng) for block in blocks), rng)
+    progress(name, 1, 1)
+    about = "made-up rounds through the study's kernel and clip, in exact integers; no round was read"
+    moves = [(move2, design.encoding.sensitivity)]
+    return verdict(name, moves, epsilon_if_moved, delta, clock, about, trials)
+
+
+def _unit(points: Rows) -> Rows:
+    """What a domain's projection leaves: numbers in [0, 1], and those that are none."""
+    return np.clip(points, 0.0, 1.0)
+
+
+def _with_full_reward(block: Rows, rng: np.random.Generator) -> Rows:
+    """Half of the rewards at an end of their range, where records weigh most."""
+    block = block.copy()
+    full = rng.random(len(block)) < 0.5
+    block[full, -1] = 1.0
+    return block
+
+
+def _opposite(block: Rows) -> Rows:
+    return np.hstack([block[:, :-1], -block[:, -1:]])

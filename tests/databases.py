@@ -1,0 +1,257 @@
+"""Databases to test on: a SQLite file, a throw-away PostgreSQL cluster, and processes that race for either.
+
+A test module says `pytest_plugins = ["databases"]` and asks for `sqlite_urls` or `postgres_urls`: functions that make
+one more empty database at every call. (PYTEST_DONT_REWRITE: it is imported by others before pytest sees it as a plugin,
+and its asserts explain themselves.)
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import json
+import multiprocessing
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, create_engine
+
+from helpers import BUDGET, small_problem
+from tacit import Bandit, Budget, BudgetError, Ledger, StateError
+from tacit.core import database
+from tacit.core.events import PermuteAndFlip
+
+Urls = Callable[[], str]
+HERE = Path(__file__).parent
+DEBIAN = Path("/usr/lib/postgresql")  # one folder per version, none of them on the path
+SUPERUSER = "postgres"  # of the operating system: PostgreSQL refuses to run as root
+OWNER = "tacit"
+
+
+class Cluster:
+    """A PostgreSQL server of our own in a temporary folder, reached through a socket in it: no port, no network."""
+
+    def __init__(self, programs: Path) -> None:
+        self._programs = programs
+        self.folder = Path(tempfile.mkdtemp(prefix="tacit-"))
+        self._numbers = itertools.count(1)
+        if os.geteuid() == 0:
+            shutil.chown(self.folder, SUPERUSER, SUPERUSER)
+
+    def create(self) -> None:
+        options = ["--auth=trust", f"--username={OWNER}", "--encoding=UTF8", "--locale=C", "--no-sync"]
+        self._run("initdb", "--pgdata", str(self._data), *options)
+        self.start()
+
+    def start(self) -> None:
+        # fsync guards against a power cut. We only ever kill processes, which loses nothing that was written.
+        settings = {"listen_addresses": "", "unix_socket_directories": str(self.folder), "fsync": "off"}
+        options = " ".join(f"-c {name}={shlex.quote(value)}" for name, value in settings.items())
+        self._control("start", "--wait", "--log", str(self.folder / "log"), "--options", options)
+
+    def crash(self) -> None:
+        """Ends the server as if it had been killed: no checkpoint, buffers lost, clients cut off."""
+        self._control("stop", "--wait", "--mode", "immediate")
+
+    def remove(self) -> None:
+        try:
+            self.crash()
+        finally:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def new_url(self) -> str:
+        """An empty database."""
+        name = f"study{next(self._numbers)}"
+        self.sql(f"CREATE DATABASE {name}")
+        return f"postgresql+psycopg://{OWNER}@/{name}?host={self.folder}"
+
+    def sql(self, statement: str) -> None:
+        self._run("psql", "--no-psqlrc", "--host", str(self.folder), "--username", OWNER, "postgres", "-qc", statement)
+
+    @property
+    def _data(self) -> Path:
+        return self.folder / "data"
+
+    def _control(self, *arguments: str) -> None:
+        self._run("pg_ctl", "--silent", "--pgdata", str(self._data), *arguments)
+
+    def _run(self, program: str, *arguments: str) -> None:
+        become = ["runuser", "-u", SUPERUSER, "--"] if os.geteuid() == 0 else []
+        with tempfile.TemporaryFile("w+") as output:  # no pipe: the server would inherit it and keep it open
+            command = [*become, str(self._programs / program), *arguments]
+            done = subprocess.run(command, cwd=self.folder, stdout=output, stderr=output, check=False)
+            output.seek(0)
+            assert done.returncode == 0, f"{program} failed: {output.read()}"
+
+
+def postgres_programs() -> Path | None:
+    """The folder with initdb, pg_ctl and psql: that of the newest version, or whatever is on the path."""
+    versions = [path.parent for path in DEBIAN.glob("*/bin/initdb")]
+    if versions:
+        return max(versions, key=lambda path: float(path.parent.name))
+    found = shutil.which("initdb")
+    return Path(found).resolve().parent if found else None
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    programs = postgres_programs()
+    if programs is None:
+        missing = "PostgreSQL is not installed: no initdb under /usr/lib/postgresql or on the path"
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"{missing}; CI tests it always.")
+        pytest.skip(f"{missing}.")
+    cluster = Cluster(programs)
+    try:
+        cluster.create()
+        yield cluster
+    finally:
+        cluster.remove()
+
+
+@pytest.fixture
+def postgres_urls(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Urls]:
+    """Closes pooled connections at the end: psycopg warns of those that are merely dropped."""
+    engines: list[Engine] = []
+
+    def remembered(*arguments: Any, **options: Any) -> Engine:
+        engines.append(create_engine(*arguments, **options))
+        return engines[-1]
+
+    monkeypatch.setattr(database, "create_engine", remembered)
+    yield cluster.new_url
+    for engine in engines:
+        engine.dispose()
+
+
+@pytest.fixture
+def sqlite_urls(tmp_path: Path) -> Urls:
+    numbers = itertools.count(1)
+    return lambda: f"sqlite:///{tmp_path / f'study{next(numbers)}.db'}"
+
+
+def race(function: Callable[..., Any], heats: Sequence[Sequence[Sequence[Any]]], preload: str = "") -> list[list[Any]]:
+    """`function` of each of a heat's arguments, all at one moment, each in a process of its own; heat after heat.
+
+    Arguments (a database's address first) and results are plain data. One interpreter does the imports and then forks: a start is then a matter
+    of milliseconds, and the processes really meet.
+    """
+    job = json.dumps([preload or function.__module__, function.__module__, function.__name__, heats])
+    command = [sys.executable, str(HERE / "databases.py"), job]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    answers: list[list[Any]] = json.loads(done.stdout.splitlines()[-1])
+    return answers
+
+
+# -- what the processes do ---------------------------------------------------------------------------------------------
+
+
+def make_study(url: str, horizon: int = 50, seed: int = 0, unit: str = "record") -> Bandit:
+    small: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 1000, "rng": seed, "unit": unit}
+    return Bandit.create(url, small_problem(), horizon=horizon, budget=BUDGET, **small)
+
+
+def spend(url: str, request: str, epsilon: float) -> str:
+    """The answer, of fresh randomness, or that there is none."""
+    try:
+        return Ledger.open(url).spend(request, PermuteAndFlip(epsilon), {}, lambda: os.urandom(8)).hex()
+    except BudgetError:
+        return "refused"
+
+
+def create_ledger(url: str, epsilon: float) -> float | None:
+    """The budget of the ledger that this process made, None if another was first."""
+    try:
+        return Ledger.create(url, Budget(epsilon=epsilon)).remaining
+    except StateError:
+        return None
+
+
+def create_study(url: str, seed: int) -> str | None:
+    try:
+        return make_study(url, seed=seed).design.fingerprint
+    except StateError:
+        return None
+
+
+def read_balance(url: str, request: str, epsilon: float, times: int) -> bool:
+    """Spends under ids of its own, or (without a request) reads what others spend."""
+    ledger = Ledger.open(url)
+    for i in range(times):
+        if request:
+            ledger.spend(f"{request}-{i}", PermuteAndFlip(epsilon), {}, lambda: os.urandom(8))
+        elif not sum(charge.cost for charge in ledger.charges()) <= ledger.spent <= 1.0:
+            return False
+    return True
+
+
+def ask_until_full(url: str, user: str) -> list[str]:
+    """Asks and tells, one or two rounds at a time, until the horizon is full."""
+    bandit, ids = Bandit.open(url), []
+    for size in itertools.cycle((1, 2)):
+        try:
+            asked = [decision.id for decision in bandit.ask_many([[61, 74]] * size, users=[user] * size)]
+        except StateError:
+            if size == 1:
+                return ids
+            continue
+        bandit.tell_many(asked, [0.5] * size)
+        ids += asked
+    raise AssertionError("unreachable")
+
+
+def ask_until_closed(url: str, most: int) -> int:
+    """How many rounds this process asked before somebody closed the study; with `most` it is the one to do so."""
+    bandit = Bandit.open(url)
+    for asked in itertools.count():
+        if most and asked == most:
+            bandit._store.close()
+        try:
+            bandit.ask({"age": 61, "weight": 74})
+        except StateError:
+            return asked
+    raise AssertionError("unreachable")
+
+
+def release_study(url: str) -> list[int]:
+    weights: list[int] = Bandit.open(url).release().posterior.weights.tolist()
+    return weights
+
+
+def _heat(function: Callable[..., Any], arguments: Sequence[Sequence[Any]]) -> list[Any]:
+    fork = multiprocessing.get_context("fork")
+    start, answers = fork.Barrier(len(arguments)), fork.SimpleQueue()
+
+    def run(at: int) -> None:
+        start.wait()
+        answers.put((at, function(*arguments[at])))
+
+    racers = [fork.Process(target=run, args=(at,)) for at in range(len(arguments))]
+    for racer in racers:
+        racer.start()
+    for racer in racers:
+        racer.join()
+    if any(racer.exitcode for racer in racers):
+        raise SystemExit("a racer died: see above.")
+    return [answer for _, answer in sorted(answers.get() for _ in racers)]
+
+
+def _main(job: str) -> None:
+    preload, module, name, heats = json.loads(job)
+    importlib.import_module(preload)
+    database.connect(heats[0][0][0])  # loads the driver; opens nothing
+    function = getattr(importlib.import_module(module), name)
+    print(json.dumps([_heat(function, heat) for heat in heats]))
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1])

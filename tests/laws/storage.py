@@ -1,0 +1,331 @@
+"""What every database must keep: a ledger that cannot be fooled, and a study in which no round is lost.
+
+class TestLedgerOnMyDatabase(LedgerLaws):
+    @pytest.fixture
+    def urls(self) -> Urls:
+        return a function that makes one more empty database
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError, IntegrityError
+
+from databases import (
+    Urls,
+    ask_until_closed,
+    ask_until_full,
+    create_ledger,
+    create_study,
+    make_study,
+    race,
+    read_balance,
+    release_study,
+    spend,
+)
+from tacit import Bandit, Budget, BudgetError, Ledger, RequestConflictError, StateError
+from tacit.core.budget import UNITS
+from tacit.core.database import connect
+from tacit.core.events import Event, Exponential, PermuteAndFlip
+from tacit.core.ledger import metadata
+
+WHOLE = Budget(epsilon=1.0)
+HERE = {"age": 61, "weight": 74}
+SECRET = 31337.4242
+
+
+def never() -> bytes:
+    raise AssertionError("randomness was drawn although nothing was paid for")
+
+
+class StorageLaws:
+    @pytest.fixture
+    def url(self, urls: Urls) -> str:
+        return urls()
+
+
+class LedgerLaws(StorageLaws):
+    def test_a_charge_is_on_disk_before_anything_is_drawn(self, url: str) -> None:
+        ledger = Ledger.create(url, WHOLE)
+        seen: list[float] = []
+
+        def draw() -> bytes:
+            seen.append(Ledger.open(url).spent)
+            return b"noise"
+
+        ledger.spend("a", PermuteAndFlip(0.25), {}, draw)
+        assert seen == [0.25]
+
+    def test_the_same_request_replays_the_same_bytes_and_pays_once(self, url: str) -> None:
+        ledger = Ledger.create(url, WHOLE)
+        assert ledger.spend("a", PermuteAndFlip(0.25), {"n": 1}, lambda: b"first") == b"first"
+        assert ledger.spend("a", PermuteAndFlip(0.25), {"n": 1}, never) == b"first"
+        assert Ledger.open(url).spend("a", PermuteAndFlip(0.25), {"n": 1}, never) == b"first"
+        assert ledger.spent == 0.25
+        assert ledger.stored("a") == b"first"
+        assert ledger.stored("b") is None
+
+    def test_any_bytes_are_kept_as_they_are(self, url: str) -> None:
+        ledger = Ledger.create(url, WHOLE)
+        for name, result in {"none": b"", "all": bytes(range(256)), "long": b"\x00\xff" * 50_000}.items():
+            assert ledger.spend(name, PermuteAndFlip(0.1), {}, lambda result=result: result) == result
+            assert Ledger.open(url).stored(name) == result
+
+    def test_a_crash_between_charge_and_store_is_repaired_by_a_retry_without_a_second_charge(self, url: str) -> None:
+        ledger = Ledger.create(url, WHOLE)
+
+        def crash() -> bytes:
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            ledger.spend("a", PermuteAndFlip(0.5), {}, crash)
+        assert ledger.spent == 0.5
+        assert [charge.answered for charge in ledger.charges()] == [False]
+        assert ledger.spend("a", PermuteAndFlip(0.5), {}, lambda: b"late") == b"late"
+        assert ledger.spent == 0.5
+
+    def test_who_draws_second_returns_what_the_first_one_stored(self, url: str) -> None:
+        ledger, other = Ledger.create(url, WHOLE), Ledger.open(url)
+
+        def overtaken() -> bytes:
+            assert other.spend("a", PermuteAndFlip(0.5), {}, lambda: b"first") == b"first"
+            return b"second"
+
+        assert ledger.spend("a", PermuteAndFlip(0.5), {}, overtaken) == b"first"
+        assert ledger.spent == 0.5
+
+    @pytest.mark.parametrize(
+        ("event", "about", "binding"),
+        [
+            (Exponential(0.1), {}, ""),
+            (PermuteAndFlip(0.1), {"n": 2}, ""),
+            (PermuteAndFlip(0.2), {}, ""),
+            (PermuteAndFlip(0.1), {}, "another visitor"),
+            (PermuteAndFlip(1e30), {}, ""),
+        ],
+    )
+    def test_another_request_under_the_same_id_is_an_error(
+        self, url: str, event: Event, about: dict[str, int], binding: str
+    ) -> None:
+        ledger = Ledger.create(url, WHOLE)
+        ledger.spend("a", PermuteAndFlip(0.1), {}, lambda: b"x")
+        with pytest.raises(RequestConflictError, match="other parameters"):
+            ledger.spend("a", event, about, never, binding)
+        assert ledger.spent == pytest.approx(0.1)
+
+    def test_a_refusal_says_spent_asked_and_left_and_draws_nothing(self, url: str) -> None:
+        ledger = Ledger.create(url, WHOLE)
+        ledger.spend("a", PermuteAndFlip(0.75), {}, lambda: b"x")
+        with pytest.raises(BudgetError, match=r"spent epsilon=0.75, asked epsilon=0.5, left epsilon=0.25 of 1;"):
+            ledger.spend("b", PermuteAndFlip(0.5), {}, never)
+        assert ledger.spent == 0.75
+        assert [charge.request for charge in ledger.charges()] == ["a"]
+
+    @pytest.mark.parametrize("epsilon", [2.0**22, 2.0**23, 1e10, 1e300])
+    @pytest.mark.parametrize("budget", [WHOLE, Budget(rho=0.5)])
+    def test_a_charge_beyond_64_bits_is_refused_like_any_other(self, url: str, budget: Budget, epsilon: float) -> None:
+        ledger = Ledger.create(url, budget)
+        with pytest.raises(BudgetError, match="does not cover this"):
+            ledger.spend("a", PermuteAndFlip(epsilon), {}, never)
+        assert ledger.spent == 0.0
+
+    def test_the_last_unit_can_be_spent_and_not_one_more(self, url: str) -> None:
+        ledger = Ledger.create(url, WHOLE)
+        unit = PermuteAndFlip(1 / UNITS)
+        ledger.spend("most", PermuteAndFlip(1 - 1 / UNITS), {}, lambda: b"")
+        ledger.spend("last", unit, {}, lambda: b"")
+        assert ledger.remaining == 0
+        with pytest.raises(BudgetError):
+            ledger.spend("one more", unit, {}, never)
+
+    def test_the_cap_is_a_constraint_of_the_database_itself(self, url: str) -> None:
+        Ledger.create(url, WHOLE)
+        for wrong in ("UPDATE tacit_account SET spent = cap + 1", "UPDATE tacit_charges SET cost = -1"):
+            with connect(url).begin() as connection:
+                connection.execute(text("INSERT INTO tacit_charges VALUES ('x', 'x', '{}', '', 0, 0.0, NULL)"))
+                with pytest.raises(IntegrityError):
+                    connection.execute(text(wrong))
+                connection.rollback()
+
+    def test_a_ledger_is_made_once(self, url: str) -> None:
+        Ledger.create(url, WHOLE)
+        with pytest.raises(StateError, match=r"already holds a ledger"):
+            Ledger.create(url, Budget(epsilon=5.0))
+        assert Ledger.open(url).remaining == 1.0
+        assert Ledger.at(url, Budget(epsilon=5.0)).remaining == 1.0
+
+    def test_opening_what_is_not_there_is_an_error(self, url: str) -> None:
+        with pytest.raises(StateError, match="holds no ledger"):
+            Ledger.open(url)
+
+    def test_a_ledger_whose_making_was_cut_short_is_made_by_the_next_who_tries(self, url: str) -> None:
+        metadata.create_all(connect(url))  # and then the process was killed
+        with pytest.raises(StateError, match="holds no ledger"):
+            Ledger.open(url)
+        assert Ledger.at(url, WHOLE).remaining == 1.0
+
+    @pytest.mark.parametrize("budget", [WHOLE, Budget(epsilon=1.0, delta=1e-6), Budget(rho=0.125)])
+    def test_a_reopened_ledger_has_the_same_budget(self, url: str, budget: Budget) -> None:
+        Ledger.create(url, budget)
+        assert Ledger.open(url).budget == budget
+
+    # -- several processes -------------------------------------------------------------------------------------
+
+    def test_of_processes_that_race_for_the_last_of_the_budget_exactly_one_wins(self, urls: Urls) -> None:
+        made = [urls() for _ in range(5)]
+        for url in made:
+            Ledger.create(url, WHOLE)
+        heats = race(spend, [[[url, f"racer-{i}", 1.0] for i in range(4)] for url in made])
+        for url, answers in zip(made, heats, strict=True):
+            assert answers.count("refused") == 3
+            assert Ledger.open(url).spent == 1.0
+
+    def test_of_processes_that_race_under_one_id_all_get_one_answer_and_one_pays(self, urls: Urls) -> None:
+        made = [urls() for _ in range(5)]
+        for url in made:
+            Ledger.create(url, WHOLE)
+        for url, answers in zip(made, race(spend, [[[url, "same", 0.25]] * 4 for url in made]), strict=True):
+            assert len(set(answers)) == 1
+            assert Ledger.open(url).stored("same") == bytes.fromhex(answers[0])
+            assert Ledger.open(url).spent == 0.25
+
+    def test_of_processes_that_race_to_make_a_ledger_one_makes_it_and_the_others_are_told_so(self, urls: Urls) -> None:
+        made = [urls() for _ in range(3)]
+        heats = race(create_ledger, [[[url, i + 1] for i in range(4)] for url in made])
+        for url, answers in zip(made, heats, strict=True):
+            winner = [epsilon for epsilon in answers if epsilon]
+            assert len(winner) == 1
+            assert Ledger.open(url).remaining == winner[0]
+
+    def test_reading_never_fails_while_others_write(self, url: str) -> None:
+        Ledger.create(url, WHOLE)
+        heat = [[url, f"writer-{i}", 0.001, 40] for i in range(2)]
+        (answers,) = race(read_balance, [[*heat, [url, "", 0.0, 80], [url, "", 0.0, 80]]])
+        assert all(answers)
+
+    # -- what is private stays private -------------------------------------------------------------------------
+
+    def test_an_error_of_the_database_does_not_show_what_was_being_written(self, url: str) -> None:
+        ledger = Ledger.create(url, WHOLE)
+        with connect(url).begin() as connection:
+            connection.execute(text("DROP TABLE tacit_charges"))
+        with pytest.raises(DBAPIError) as caught:
+            ledger.spend("a", PermuteAndFlip(0.1), {}, never, binding=str(SECRET))
+        assert str(SECRET) not in f"{caught.value} {caught.value!r}"
+
+
+class StudyLaws(StorageLaws):
+    def test_a_study_from_ask_to_decision(self, url: str) -> None:
+        bandit = make_study(url)
+        for _ in range(12):
+            bandit.tell(bandit.ask(HERE).id, reward=0.8)
+        policy = bandit.release()
+        assert policy.private
+        assert 0 <= policy.decide(HERE)["dose"] <= 100
+        assert bandit.ledger.remaining == 0
+
+    def test_a_reopened_study_goes_on_and_is_released_once(self, url: str) -> None:
+        bandit = make_study(url)
+        waiting = bandit.ask(HERE)
+        reopened = Bandit.open(url)
+        assert reopened.design.fingerprint == bandit.design.fingerprint
+        assert reopened.asked == 1
+        reopened.tell(waiting.id, 0.3)
+        with pytest.raises(StateError, match="told before"):
+            bandit.tell(waiting.id, 0.3)
+        first, again = bandit.release(), Bandit.open(url).release()
+        assert np.array_equal(first.posterior.weights, again.posterior.weights)
+        assert len(bandit.ledger.charges()) == 1
+        with pytest.raises(StateError, match="closed"):
+            reopened.ask(HERE)
+
+    def test_rounds_come_back_to_the_last_bit(self, url: str) -> None:
+        bandit = make_study(url)
+        contexts = np.array([[18 + 77 / 3, 40.1], [95.0, np.nextafter(140, 0)], [-0.0, 5e-324]])
+        rewards = [1 / 3, 0.1 + 0.2, 5e-324]
+        ids = [decision.id for decision in bandit.ask_many(contexts)]
+        bandit.tell_many(ids, rewards)
+        ((points, y, _),) = Bandit.open(url)._store.rounds(3)
+        problem = bandit.problem
+        assert np.array_equal(points[:, 1:], problem.contexts.encode(problem.contexts.read(contexts).columns))
+        assert np.array_equal(y, problem.scale_reward(np.array(rewards)))
+
+    def test_telling_many_is_all_or_nothing(self, url: str) -> None:
+        bandit = make_study(url)
+        known = bandit.ask(HERE).id
+        with pytest.raises(StateError, match="no round"):
+            bandit.tell_many([known, "nobody"], [0.5, 0.5])
+        bandit.tell(known, 0.5)
+
+    def test_asking_many_is_all_or_nothing(self, url: str) -> None:
+        bandit = make_study(url, horizon=3)
+        with pytest.raises(StateError, match="horizon is 3 rounds and 0 were asked"):
+            bandit.ask_many({"age": [60.0] * 4, "weight": [70.0] * 4})
+        assert bandit.asked == 0
+
+    @pytest.mark.parametrize("user", ["Zoë", "a\x00b", "\ud800", "x" * 10_000, 7, 7.5, None, float("nan"), b"\xff"])
+    def test_users_of_any_name_are_no_error(self, url: str, user: Any) -> None:
+        bandit = make_study(url, unit="user")
+        ids = [bandit.ask_many([[61, 74]], users=[user])[0].id for _ in range(2)]
+        bandit.tell_many(ids, [1.0, 1.0])
+        statistic = Bandit.open(url)._statistic(2, lambda *_: None)
+        assert len(statistic._sum._index) == 1  # type: ignore[attr-defined]
+
+    # -- several processes -------------------------------------------------------------------------------------
+
+    def test_processes_that_ask_at_once_share_the_horizon_and_lose_no_round(self, url: str) -> None:
+        horizon = 60
+        bandit = make_study(url, horizon=horizon)
+        (answers,) = race(ask_until_full, [[[url, str(i)] for i in range(4)]])
+        ids = [name for answer in answers for name in answer]
+        assert len(ids) == len(set(ids)) == horizon
+        assert bandit.asked == horizon
+        with connect(url).begin() as connection:
+            rows = connection.execute(text("SELECT number, id, told FROM tacit_rounds ORDER BY number")).all()
+        assert [row.number for row in rows] == list(range(1, horizon + 1))
+        assert {row.id for row in rows} == set(ids)
+        assert all(row.told for row in rows)
+
+    def test_a_release_amid_questions_counts_every_round_that_was_asked(self, urls: Urls) -> None:
+        made = [urls() for _ in range(3)]
+        for url in made:
+            make_study(url, horizon=1000).ask(HERE)
+        heats = race(ask_until_closed, [[[url, 0], [url, 0], [url, 12]] for url in made])
+        for url, answers in zip(made, heats, strict=True):
+            assert Bandit.open(url).asked == 1 + sum(answers)
+            with connect(url).begin() as connection:
+                assert connection.execute(text("SELECT closed FROM tacit_study")).scalar_one() == 1 + sum(answers)
+
+    def test_of_processes_that_race_to_make_a_study_one_makes_it_whole(self, urls: Urls) -> None:
+        url = urls()
+        (answers,) = race(create_study, [[[url, seed] for seed in range(3)]])
+        winner = [fingerprint for fingerprint in answers if fingerprint]
+        assert len(winner) == 1
+        assert Bandit.open(url).design.fingerprint == winner[0]
+
+    def test_processes_that_release_at_once_return_one_policy(self, url: str) -> None:
+        bandit = make_study(url)
+        bandit.tell(bandit.ask(HERE).id, 0.5)
+        (answers,) = race(release_study, [[[url]] * 3], preload="opendp.prelude")
+        assert len(set(map(json.dumps, answers))) == 1
+        assert len(bandit.ledger.charges()) == 1
+
+    # -- what is private stays private -------------------------------------------------------------------------
+
+    def test_an_error_of_the_database_shows_no_context_and_no_reward(self, url: str) -> None:
+        bandit = make_study(url, unit="user")
+        decision = bandit.ask(HERE, user="first")
+        scaled = str(bandit.problem.scale_reward(np.array([0.31337]))[0])
+        with connect(url).begin() as connection:
+            connection.execute(text("ALTER TABLE tacit_rounds RENAME TO elsewhere"))
+        for call in (lambda: bandit.ask(HERE, user=SECRET), lambda: bandit.tell(decision.id, 0.31337)):
+            with pytest.raises(DBAPIError) as caught:
+                call()
+            shown = f"{caught.value} {caught.value!r}"
+            assert str(SECRET) not in shown
+            assert scaled not in shown
