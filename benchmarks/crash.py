@@ -60,7 +60,7 @@ class Result:
     kills: int
     answers: int  # that a writer was given
     refused: int  # because the budget, or the horizon, was used up
-    interrupted: int  # charges, or rounds, whose writer was killed before it had finished with them
+    interrupted: int  # charges without a result, or rounds without a reward, that dead writers left behind
     seconds: float
     conflicts: int  # different answers to one question
     lost: int  # answers that the database does not know of
@@ -330,10 +330,10 @@ def measure(what: str, kills: int, kind: str, url: str | None, rng: random.Rando
 def table(results: list[Result]) -> Table:
     title = f"{WRITERS} writers, killed at random moments"
     shown = Table(title=title, box=box.SIMPLE, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
-    for name in ("", "kills", "answers", "refused", "cut off", "conflicts", "lost", "overspends", "seconds", ""):
+    for name in ("", "kills", "answers", "refused", "conflicts", "lost", "overspends", "seconds", ""):
         shown.add_column(name, justify="right", no_wrap=True)
     for r in results:
-        counts = (r.kills, r.answers, r.refused, r.interrupted, r.conflicts, r.lost, r.overspends)
+        counts = (r.kills, r.answers, r.refused, r.conflicts, r.lost, r.overspends)
         shown.add_row(r.what, *(f"{n:,}" for n in counts), f"{r.seconds:.1f}", "holds" if r.holds else "BROKEN")
     return shown
 

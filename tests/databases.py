@@ -54,8 +54,10 @@ class Cluster:
         self.start()
 
     def start(self) -> None:
-        # fsync guards against a power cut. We only ever kill processes, which loses nothing that was written.
-        settings = {"listen_addresses": "", "unix_socket_directories": str(self.folder), "fsync": "off"}
+        # fsync guards against a power cut. We only ever kill processes, which loses nothing that was written. The long
+        # delay makes sure that what is committed with synchronous_commit = off is not written when we do.
+        settings = {"listen_addresses": "", "unix_socket_directories": str(self.folder)}
+        settings |= {"fsync": "off", "wal_writer_delay": "10s"}
         options = " ".join(f"-c {name}={shlex.quote(value)}" for name, value in settings.items())
         self._control("start", "--wait", "--log", str(self.folder / "log"), "--options", options)
 
@@ -213,7 +215,8 @@ def read_balance(url: str, request: str, epsilon: float, times: int) -> bool:
 
 def ask_until_full(url: str, user: str) -> list[str]:
     """Asks and tells, one or two rounds at a time, until the horizon is full."""
-    bandit, ids = Bandit.open(url), []
+    bandit = Bandit.open(url)
+    ids: list[str] = []
     for size in itertools.cycle((1, 2)):
         try:
             asked = [decision.id for decision in bandit.ask_many([[61, 74]] * size, users=[user] * size)]
@@ -237,6 +240,25 @@ def ask_until_closed(url: str, most: int) -> int:
         except StateError:
             return asked
     raise AssertionError("unreachable")
+
+
+def ask_in_forks(url: str) -> list[list[str]]:
+    """Rounds that a process and its forks ask with one and the same open study."""
+    bandit = Bandit.open(url)
+    mine = [bandit.ask({"age": 61, "weight": 74}).id]
+
+    def ask_ten() -> list[str]:
+        return [bandit.ask({"age": 61, "weight": 74}).id for _ in range(10)]
+
+    fork = multiprocessing.get_context("fork")
+    answers = fork.SimpleQueue()
+    children = [fork.Process(target=lambda: answers.put(ask_ten())) for _ in range(3)]
+    for child in children:
+        child.start()
+    mine += ask_ten()
+    for child in children:
+        child.join()
+    return [mine, *(answers.get() for child in children if not child.exitcode)]
 
 
 def release_study(url: str) -> list[int]:

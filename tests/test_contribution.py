@@ -127,4 +127,4 @@ def test_rows_of_another_width_are_refused() -> None:
 
 def test_the_overflow_check_does_not_overflow_itself() -> None:
     with pytest.raises(InputError):
-        Encoding(rank=1, horizon=np.int64(2**40))
+        Encoding(rank=1, horizon=np.int64(2**40))  # type: ignore[arg-type]

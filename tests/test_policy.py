@@ -163,7 +163,7 @@ def test_decisions_lie_in_every_kind_of_action_set(actions: tacit.domains.Domain
     ],
 )
 def test_a_wrong_design_is_refused_before_any_work(change: dict[str, Any], says: str) -> None:
-    arguments = {"horizon": 100, "budget": BUDGET, "rng": 0} | change
+    arguments: dict[str, Any] = {"horizon": 100, "budget": BUDGET, "rng": 0} | change
     with pytest.raises(InputError, match=says):
         tacit.Design.build(DESIGN.problem, **arguments)
 

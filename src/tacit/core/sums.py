@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Decimal
 from typing import Any, NoReturn
 
 import numpy as np
@@ -131,16 +130,16 @@ def private_sum(encoding: Encoding, unit: str) -> PrivateSum:
 
 
 def _user_key(user: Any) -> str:
-    """Ids compare as text, whole numbers however they are written; a missing one is the one nameless user.
+    """Ids compare as text, numbers however they are written; a missing one is the one nameless user.
 
     Taking two users for one is safe; taking one user for two is not.
     """
     text = "" if user is None else str(user).strip()
     try:
-        number = Decimal(text)
-        return str(int(number)) if number == number.to_integral_value() else text
-    except ArithmeticError:  # no number, or one that is not finite
-        return "" if text.lower() in ("", "nan", "none", "<na>", "nat", "null") else text
+        number = float(text)
+    except ValueError:
+        return "" if text.lower() in ("none", "<na>", "nat", "null") else text
+    return "" if number != number else repr(number)
 
 
 def _to_numpy(array: Array) -> Integers:
