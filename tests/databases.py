@@ -160,8 +160,8 @@ def sqlite_urls(tmp_path: Path) -> Urls:
 def race(function: Callable[..., Any], heats: Sequence[Sequence[Sequence[Any]]], preload: str = "") -> list[list[Any]]:
     """`function` of each of a heat's arguments, all at one moment, each in a process of its own; heat after heat.
 
-    Arguments (a database's address first) and results are plain data. One interpreter does the imports and then forks: a start is then a matter
-    of milliseconds, and the processes really meet.
+    Arguments (a database's address first) and results are plain data. One interpreter does the imports and then forks:
+    a start is then a matter of milliseconds, and the processes really meet.
     """
     job = json.dumps([preload or function.__module__, function.__module__, function.__name__, heats])
     command = [sys.executable, str(HERE / "databases.py"), job]

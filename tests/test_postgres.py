@@ -7,7 +7,6 @@ import pytest
 
 from databases import OWNER, Cluster, Urls
 from laws.storage import LedgerLaws, StudyLaws
-
 from tacit import Budget, Ledger
 from tacit.core.events import PermuteAndFlip
 

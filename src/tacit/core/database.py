@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from weakref import WeakSet
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, Table, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool
@@ -120,11 +120,17 @@ def retrying(attempt: Callable[[], T]) -> T:
         pause = min(2 * pause, LONGEST_PAUSE)
 
 
-def perform(engine: Engine, work: Callable[[Connection], T]) -> T:
-    """`work` in one short transaction of its own, retried when it lost a race (as even a mere reader may)."""
+def perform(engine: Engine, work: Callable[[Connection], T], queue: Table | None = None) -> T:
+    """`work` in one short transaction of its own, retried when it lost a race (as even a mere reader may).
+
+    Writers that would meet at one row name a table at which to queue: first come, first served, where mere retries
+    let the quick starve the rest. SQLite has one queue for all.
+    """
 
     def attempt() -> T:
         with transaction(engine) as connection:
+            if queue is not None and engine.dialect.name == "postgresql":
+                connection.exec_driver_sql(f"LOCK TABLE {queue.name} IN EXCLUSIVE MODE")  # before the first snapshot
             return work(connection)
 
     return retrying(attempt)

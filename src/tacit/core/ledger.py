@@ -203,7 +203,7 @@ class Ledger:
             connection.execute(insert(_charges).values(charge | {"created": time.time()}))
             return None
 
-        return perform(self._engine, attempt)
+        return perform(self._engine, attempt, queue=_account)
 
     def _store(self, request: str, result: bytes) -> bytes:
         """Transaction 2. First writer wins; everybody returns what is stored."""
