@@ -78,10 +78,11 @@ def verdict(
 def longest_move2(
     contribution: Contribution, opposite: Callable[[Rows], Rows], blocks: Iterator[Rows], rng: np.random.Generator
 ) -> int:
-    """The square of the longest way between the contributions of two blocks, among the longest and their opposites."""
+    """The square of the longest way between two contributions: the longest ones, their opposites, and nothing."""
     longest = sorted(blocks, key=lambda rows: _norm2(contribution(rows)))[-KEPT:]
     better = [_improved(rows, contribution, rng) for rows in longest]
     ends = [contribution(rows) for block in better for rows in (block, opposite(block))]
+    ends.append([0] * len(ends[0]))  # a record that adds nothing
     return max(_norm2([x - y for x, y in zip(a, b, strict=True)]) for a in ends for b in ends)
 
 

@@ -32,7 +32,8 @@ def attack_records(
 
     def contribution(block: Rows) -> Vector:
         made = Statistic(design)
-        made.add_points(block[:, :-1], block[:, -1], ["the one"] * len(block))
+        wide = block.astype(np.float64)
+        made.add_points(wide[:, :-1], wide[:, -1], ["the one"] * len(block))
         return [int(value) for value in made._sum._value()]
 
     blocks = adversarial_blocks(width, trials, rng, RECORDS if design.unit == "user" else (1,))
