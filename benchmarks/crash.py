@@ -47,7 +47,7 @@ from tacit.core.events import Event, PermuteAndFlip
 WRITERS = 3
 KILLS_PER_DATABASE = 20
 BACK = (0, 0, 0, 1, 2)  # how far behind the latest request id a writer asks: they meet, and ask again
-HORIZON = 90
+HORIZON = 40
 PROBLEM = Problem(Box([0.0], [1.0], ["dose"]), Box([0.0], [1.0], ["age"]), Matern(2.5, 0.5))
 SMALL: dict[str, Any] = {"rank": 6, "tau": 10.0, "public_points": 1000, "rng": 0}
 

@@ -277,7 +277,7 @@ class Free:
 
 
 def test_releases_that_were_not_charged() -> None:
-    """Finds mu = 2.2 where at most 2 was charged in all, the true one being 20: no overlap to miss it by."""
+    """Finds mu = 2.2 where 2 was charged on average; the true one is 20, so the two sides are never mistaken."""
     assert not attack_release(encoding=SHAPE, rho=200.0, delta=1e-6, samples=250, release=Free()).ok
 
 
