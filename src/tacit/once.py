@@ -36,7 +36,8 @@ def decide_once(
         raise InputError(f"decide_once takes one context, got {table.rows}: release a policy to decide for a table.")
     menu = problem.actions.candidate_points(candidates)
     points = np.hstack([menu, np.repeat(problem.context_points(table), len(menu), axis=0)])
-    theta = integer_weights(design.influence(points), design.encoding)
+    q = np.pad(design.influence(points), ((0, 0), (0, design.layout.size - design.rank)))
+    theta = integer_weights(q, design.encoding)
     chosen = release_choice(
         statistic._sum,
         theta,
