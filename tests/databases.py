@@ -21,8 +21,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
-from sqlalchemy import Engine, create_engine
+from sqlalchemy import Engine, create_engine, make_url
 
 from helpers import BUDGET, small_problem
 from tacit import Bandit, Budget, BudgetError, Ledger, StateError
@@ -42,7 +43,8 @@ class Cluster:
     def __init__(self, programs: Path) -> None:
         self._programs = programs
         self.folder = Path(tempfile.mkdtemp(prefix="tacit-"))
-        self._numbers = itertools.count(1)
+        self._made = 0
+        self._empty: list[str] = []
         if os.geteuid() == 0:
             shutil.chown(self.folder, SUPERUSER, SUPERUSER)
 
@@ -52,8 +54,10 @@ class Cluster:
         self.start()
 
     def start(self) -> None:
-        # fsync guards against a power cut. We only ever kill processes, which loses nothing that was written.
-        settings = {"listen_addresses": "", "unix_socket_directories": str(self.folder), "fsync": "off"}
+        # fsync guards against a power cut. We only ever kill processes, which loses nothing that was written. The long
+        # delay makes sure that what is committed with synchronous_commit = off is not written when we do.
+        settings = {"listen_addresses": "", "unix_socket_directories": str(self.folder)}
+        settings |= {"fsync": "off", "wal_writer_delay": "10s"}
         options = " ".join(f"-c {name}={shlex.quote(value)}" for name, value in settings.items())
         self._control("start", "--wait", "--log", str(self.folder / "log"), "--options", options)
 
@@ -68,13 +72,21 @@ class Cluster:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def new_url(self) -> str:
-        """An empty database."""
-        name = f"study{next(self._numbers)}"
-        self.sql(f"CREATE DATABASE {name}")
-        return f"postgresql+psycopg://{OWNER}@/{name}?host={self.folder}"
+        """An empty database: one that was wiped, or one more."""
+        if not self._empty:
+            self._made += 1
+            self._empty.append(f"study{self._made}")
+            self.sql(f"CREATE DATABASE {self._empty[0]}")
+        return f"postgresql+psycopg://{OWNER}@/{self._empty.pop()}?host={self.folder}"
 
-    def sql(self, statement: str) -> None:
-        self._run("psql", "--no-psqlrc", "--host", str(self.folder), "--username", OWNER, "postgres", "-qc", statement)
+    def wipe(self, url: str) -> None:
+        name = make_url(url).database or ""
+        self.sql("DROP SCHEMA public CASCADE; CREATE SCHEMA public", name)
+        self._empty.append(name)
+
+    def sql(self, statements: str, database: str = "postgres") -> None:
+        with psycopg.connect(host=str(self.folder), user=OWNER, dbname=database, autocommit=True) as connection:
+            connection.execute(statements)
 
     @property
     def _data(self) -> Path:
@@ -121,15 +133,22 @@ def cluster() -> Iterator[Cluster]:
 def postgres_urls(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Urls]:
     """Closes pooled connections at the end: psycopg warns of those that are merely dropped."""
     engines: list[Engine] = []
+    made: list[str] = []
+
+    def new() -> str:
+        made.append(cluster.new_url())
+        return made[-1]
 
     def remembered(*arguments: Any, **options: Any) -> Engine:
         engines.append(create_engine(*arguments, **options))
         return engines[-1]
 
     monkeypatch.setattr(database, "create_engine", remembered)
-    yield cluster.new_url
+    yield new
     for engine in engines:
         engine.dispose()
+    for url in made:
+        cluster.wipe(url)
 
 
 @pytest.fixture
@@ -196,7 +215,8 @@ def read_balance(url: str, request: str, epsilon: float, times: int) -> bool:
 
 def ask_until_full(url: str, user: str) -> list[str]:
     """Asks and tells, one or two rounds at a time, until the horizon is full."""
-    bandit, ids = Bandit.open(url), []
+    bandit = Bandit.open(url)
+    ids: list[str] = []
     for size in itertools.cycle((1, 2)):
         try:
             asked = [decision.id for decision in bandit.ask_many([[61, 74]] * size, users=[user] * size)]
@@ -220,6 +240,25 @@ def ask_until_closed(url: str, most: int) -> int:
         except StateError:
             return asked
     raise AssertionError("unreachable")
+
+
+def ask_in_forks(url: str) -> list[list[str]]:
+    """Rounds that a process and its forks ask with one and the same open study."""
+    bandit = Bandit.open(url)
+    mine = [bandit.ask({"age": 61, "weight": 74}).id]
+
+    def ask_ten() -> list[str]:
+        return [bandit.ask({"age": 61, "weight": 74}).id for _ in range(10)]
+
+    fork = multiprocessing.get_context("fork")
+    answers = fork.SimpleQueue()
+    children = [fork.Process(target=lambda: answers.put(ask_ten())) for _ in range(3)]
+    for child in children:
+        child.start()
+    mine += ask_ten()
+    for child in children:
+        child.join()
+    return [mine, *(answers.get() for child in children if not child.exitcode)]
 
 
 def release_study(url: str) -> list[int]:

@@ -103,3 +103,28 @@ def test_the_largest_admitted_encoding_does_not_overflow() -> None:
     assert encoding.horizon * encoding.bound < 2**62
     units = encoding.encode(np.ones((2, 2**13)))
     assert all(exact_norm2(row) <= encoding.bound**2 for row in units)
+
+
+def test_narrow_floats_are_widened_before_they_are_scaled() -> None:
+    """In float16 the scaled value overflows, and a cast turns it into the one integer whose abs is negative."""
+    units = Encoding(rank=2, horizon=10).encode(np.array([[1.0, 0.5], [0.25, 0.25]], dtype=np.float16))
+    assert all(exact_norm2(row) <= 2**48 for row in units)
+    assert units[1].tolist() == [2**22, 2**22]
+
+
+def test_shrinking_survives_the_smallest_integer() -> None:
+    encoding = Encoding(rank=2, horizon=10)
+    shrunk = encoding.shrink(np.array([[-(2**63), 2**63 - 1], [2**40, 3], [5, 5]], dtype=np.int64))
+    assert all(exact_norm2(row) <= encoding.bound**2 for row in shrunk)
+    assert exact_norm2(shrunk[0]) > 0.99 * encoding.bound**2
+    assert shrunk[2].tolist() == [5, 5]
+
+
+def test_rows_of_another_width_are_refused() -> None:
+    with pytest.raises(InputError, match="2 columns"):
+        Encoding(rank=2, horizon=10).encode(np.ones((1, 16)))
+
+
+def test_the_overflow_check_does_not_overflow_itself() -> None:
+    with pytest.raises(InputError):
+        Encoding(rank=1, horizon=np.int64(2**40))  # type: ignore[arg-type]

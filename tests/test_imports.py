@@ -26,6 +26,7 @@ ROOMS = [
     ["statistic"],
     ["once"],
     ["bandit", "files"],
+    ["audit"],
     ["demo"],
     ["cli"],
 ]

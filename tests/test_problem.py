@@ -33,12 +33,12 @@ def problem(**changes: Any) -> Problem:
     [
         (
             {"reward_range": (1.0, 0.0)},
-            r"reward_range must be increasing and finite, got \(1.0, 0.0\): pass \(low, high\)",
+            r"reward_range must be finite and increasing, got \(1.0, 0.0\): pass \(low, high\)",
         ),
-        ({"reward_range": (1.0, 1.0)}, r"must be increasing and finite, got \(1.0, 1.0\): pass"),
-        ({"reward_range": (math.nan, 1.0)}, r"must be increasing and finite, got \(nan, 1.0\): pass"),
-        ({"reward_range": (0.0, math.inf)}, r"must be increasing and finite, got \(0.0, inf\): pass"),
-        ({"reward_range": (-1.7e308, 1.7e308)}, r"must be increasing and finite, got .*: pass"),
+        ({"reward_range": (1.0, 1.0)}, r"must be finite and increasing, got \(1.0, 1.0\): pass"),
+        ({"reward_range": (math.nan, 1.0)}, r"must be finite and increasing, got \(nan, 1.0\): pass"),
+        ({"reward_range": (0.0, math.inf)}, r"must be finite and increasing, got \(0.0, inf\): pass"),
+        ({"reward_range": (-1.7e308, 1.7e308)}, r"must be finite and increasing, got .*: pass"),
         ({"reward_range": 1.0}, r"reward_range must be two numbers, got float: pass \(low, high\)"),
         ({"reward_range": None}, r"must be two numbers, got NoneType: pass"),
         ({"reward_range": (0.0, 1.0, 2.0)}, r"must be two numbers, got tuple: pass"),
@@ -226,7 +226,7 @@ def test_arguments_of_from_spec_come_before_the_file() -> None:
         ),
         (
             {"actions": BOX, "contexts": DISC, "reward": {"range": [1, 0]}},
-            r"must be increasing and finite, got \(1.0, 0.0\)",
+            r"must be finite and increasing, got \(1.0, 0.0\)",
         ),
         ({"actions": BOX, "contexts": BOX}, "must not share column names, both have x"),
     ],

@@ -14,10 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers import records, small_design
+import tacit
+from helpers import BUDGET, records, small_design
 from tacit import InputError, StateError, Statistic
 
 DESIGN = small_design()
+RNG = np.random.default_rng(0)
 WILD = st.one_of(
     st.floats(allow_nan=True, allow_infinity=True), st.floats(-200, 200), st.sampled_from([1e308, -1e308, 5e-324])
 )
@@ -154,3 +156,49 @@ def test_only_statistics_of_one_design_merge() -> None:
     statistic = DESIGN.statistic()
     with pytest.raises(InputError, match="twice"):
         statistic.merge(statistic)
+
+
+def test_a_kernel_that_looks_at_the_whole_batch_cannot_spread_one_record_over_others() -> None:
+    """Such a kernel would let one record move all contributions. It is evaluated record by record instead."""
+
+    def nosy(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        width = A.std(axis=0).mean() + 0.3
+        return np.exp(-0.5 * np.sum((A[:, None] - B[None]) ** 2, axis=2) / width**2)
+
+    problem = tacit.Problem(
+        actions=tacit.Box([0], [1], names=["x"]), contexts=tacit.Box([0], [1], names=["c"]), kernel=nosy
+    )
+    design = tacit.Design.build(problem, horizon=300, budget=BUDGET, rng=0, rank=15, tau=5.0, public_points=1000)
+    assert not problem.k.rowwise
+    points = np.full((250, 2), 0.5)
+    neighbour = points.copy()
+    neighbour[7, 1] = 0.0
+    sums = []
+    for table in (points, neighbour):
+        statistic = design.statistic()
+        statistic.add_points(table, np.ones(250))
+        sums.append(total(statistic))
+    assert sum((a - b) ** 2 for a, b in zip(*sums, strict=True)) <= design.encoding.sensitivity**2
+
+
+def test_a_merged_statistic_is_spent() -> None:
+    """Merging it twice would count its records twice and break the bound."""
+    a, b = (DESIGN.statistic().add(*records(50, seed=seed)) for seed in (1, 2))
+    a.merge(b)
+    for again in (lambda: a.merge(b), lambda: b.merge(a), lambda: b.add(*records(1)), lambda: b.simulate_release(RNG)):
+        with pytest.raises(StateError, match="spent"):
+            again()
+    assert a.records == 100
+
+
+def test_an_interrupted_add_adds_nothing() -> None:
+    statistic = DESIGN.statistic()
+
+    def interrupt(what: str, done: int, of: int) -> None:
+        if done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        statistic.add(*records(600), progress=interrupt)
+    assert statistic.records == 0
+    assert not any(total(statistic))

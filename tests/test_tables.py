@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit import InputError
-from tacit.tables import Floats, floats, number, numbers, read, vector
+from tacit.tables import Floats, floats, labels, number, numbers, read, vector
 
 NAMES = ("a", "b")
 ROWS = [[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]]
@@ -406,3 +406,35 @@ def test_numbers_are_read_in_any_nesting() -> None:
     )
     assert numbers(pd.DataFrame({"a": [1], "b": ["2"]})).tolist() == [[1.0, 2.0]]
     assert numbers(7).shape == ()
+
+
+# -- one column of ids -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        [BIG, None, "u3"],
+        np.array([BIG, None, "u3"], dtype=object),
+        [[BIG], [None], ["u3"]],
+        pd.Series([BIG, None, "u3"], dtype=object, index=[7, 7, 8]),
+        pa.array([str(BIG), None, "u3"]).dictionary_encode(),
+        pl.Series([str(BIG), None, "u3"]),
+    ],
+    ids=kind_of,
+)
+def test_ids_are_read_as_they_are(data: Any) -> None:
+    first, second, third = labels(data, 3, "users")
+    assert (str(first), second, third) == (str(BIG), None, "u3")
+
+
+@pytest.mark.parametrize("data", [pl.Series([BIG, None]), pa.array([BIG, None]), pd.Series([BIG, None], dtype="Int64")])
+def test_long_ids_keep_their_digits_next_to_a_gap(data: Any) -> None:
+    assert labels(data, 2, "users")[0] == BIG
+
+
+def test_ids_must_be_a_column_of_the_right_length() -> None:
+    with pytest.raises(InputError, match="users must have one id per row, 3, got 2"):
+        labels(["a", "b"], 3, "users")
+    with pytest.raises(InputError, match="users must be a column of ids, got dict"):
+        labels({"user": ["a"]}, 1, "users")

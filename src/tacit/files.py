@@ -128,15 +128,25 @@ def _reader(kind: str, columns: Sequence[str]) -> Any:
 
 
 def batches(dataset: ds.Dataset, columns: Sequence[str], rows: int = 65_536) -> Iterator[pa.Table]:
-    """The dataset in pieces, never all of it at once. Columns that are needed, and no others, are read."""
+    """The dataset in pieces of exactly `rows` rows (the last may be shorter), never all of it at once.
+
+    Where Arrow cuts a CSV file depends on how long its cells are, which is private: hence the exact pieces.
+    """
+    waiting: list[pa.RecordBatch] = []
+    count = 0
     try:
         for batch in dataset.to_batches(columns=list(columns), batch_size=rows):
-            if batch.num_rows:
-                yield pa.Table.from_batches([batch])
+            waiting, count = [*waiting, batch], count + batch.num_rows
+            while count >= rows:
+                table = pa.Table.from_batches(waiting)
+                yield table.slice(0, rows)
+                waiting, count = table.slice(rows).to_batches(), count - rows
     except pa.ArrowException as error:
         # Arrow quotes the offending row; we do not.
         kind = type(error).__name__
         raise InputError(f"the data cannot be read to its end ({kind}): one of {dataset.files} is damaged.") from None
+    if count:
+        yield pa.Table.from_batches(waiting)
 
 
 def read_table(path: str | Path) -> pa.Table:

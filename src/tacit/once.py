@@ -34,6 +34,8 @@ def decide_once(
     table = problem.contexts.read(context, "the context")
     if table.rows != 1:
         raise InputError(f"decide_once takes one context, got {table.rows}: release a policy to decide for a table.")
+    if candidates < 1:
+        raise InputError(f"candidates must be at least 1, got {candidates!r}: try 1024.")
     menu = problem.actions.candidate_points(candidates)
     points = np.hstack([menu, np.repeat(problem.context_points(table), len(menu), axis=0)])
     q = np.pad(design.influence(points), ((0, 0), (0, design.layout.size - design.rank)))

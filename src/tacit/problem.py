@@ -153,5 +153,5 @@ def _increasing(reward_range: Any) -> tuple[float, float]:
         kind = type(reward_range).__name__  # the kind only: it could be somebody's rewards
         raise InputError(f"reward_range must be two numbers, got {kind}: pass (low, high).") from None
     if not (math.isfinite(high - low) and low < high):
-        raise InputError(f"reward_range must be increasing and finite, got ({low}, {high}): pass (low, high).")
+        raise InputError(f"reward_range must be finite and increasing, got ({low}, {high}): pass (low, high).")
     return low, high

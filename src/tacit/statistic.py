@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.core import Ledger, private_sum, release_gaussian, simulate_gaussian
+from tacit.core import Ledger, PrivateSum, private_sum, release_gaussian, simulate_gaussian
 from tacit.design import Design
 from tacit.errors import InputError
 from tacit.policy import Policy
@@ -61,17 +61,19 @@ class Statistic:
     def add_points(
         self, points: Floats, y: Floats, users: Sequence[Any] | None = None, progress: Progress = silent
     ) -> None:
-        """The same in unit coordinates, with rewards scaled to [-1, 1]: the inner loop."""
+        """The same in unit coordinates, with rewards scaled to [-1, 1]: all of them are added, or none."""
         self._sum.reserve(len(points))
+        part = private_sum(self.design.encoding, self.design.unit)
         for start in range(0, len(points), BLOCK):
             at = slice(start, start + BLOCK)
-            self._add_block(points[at], y[at], None if users is None else users[at])
+            self._add_block(part, points[at], y[at], None if users is None else users[at])
             if start % (BLOCK * 64) == 0:
                 progress("adding records", start, len(points))
         progress("adding records", len(points), len(points))
+        self._sum.merge(part)
 
     def merge(self, other: Statistic) -> Statistic:
-        """Adds another statistic of the same design: exact, in any order."""
+        """Takes over the records of another statistic of the same design: exact, in any order. The other is spent."""
         if not isinstance(other, Statistic) or other.design.fingerprint != self.design.fingerprint:
             raise InputError("only statistics of one and the same design merge: make both with design.statistic().")
         self._sum.merge(other._sum)
@@ -91,7 +93,7 @@ class Statistic:
         """What a release would look like, from a seeded generator: free, reproducible, and marked NOT private."""
         return Policy.from_release(self.design, simulate_gaussian(self._sum, self.design.budget, rng))
 
-    def _add_block(self, points: Floats, y: Floats, users: Sequence[Any] | None) -> None:
+    def _add_block(self, part: PrivateSum, points: Floats, y: Floats, users: Sequence[Any] | None) -> None:
         n = len(points)
         known = np.isfinite(points).all(axis=1) & np.isfinite(y)
         block, weight = np.full((BLOCK, points.shape[1]), 0.5), np.zeros(BLOCK)
@@ -100,7 +102,7 @@ class Statistic:
         counts = np.zeros(BLOCK)
         counts[:n] = known
         rows = self.design.rows(block, weight, counts)
-        self._sum.add(rows, records=n, users=users)
+        part.add(rows, records=n, users=users)
 
     def __repr__(self) -> str:
         return f"Statistic(<private>, records={self.records}, rank={self.design.rank})"

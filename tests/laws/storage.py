@@ -18,6 +18,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from databases import (
     Urls,
+    ask_in_forks,
     ask_until_closed,
     ask_until_full,
     create_ledger,
@@ -73,7 +74,7 @@ class LedgerLaws(StorageLaws):
     def test_any_bytes_are_kept_as_they_are(self, url: str) -> None:
         ledger = Ledger.create(url, WHOLE)
         for name, result in {"none": b"", "all": bytes(range(256)), "long": b"\x00\xff" * 50_000}.items():
-            assert ledger.spend(name, PermuteAndFlip(0.1), {}, lambda result=result: result) == result
+            assert ledger.spend(name, PermuteAndFlip(0.1), {}, result.__bytes__) == result
             assert Ledger.open(url).stored(name) == result
 
     def test_a_crash_between_charge_and_store_is_repaired_by_a_retry_without_a_second_charge(self, url: str) -> None:
@@ -307,6 +308,12 @@ class StudyLaws(StorageLaws):
         winner = [fingerprint for fingerprint in answers if fingerprint]
         assert len(winner) == 1
         assert Bandit.open(url).design.fingerprint == winner[0]
+
+    def test_a_study_that_was_open_before_a_fork_serves_parent_and_children(self, url: str) -> None:
+        bandit = make_study(url)
+        ((answers,),) = race(ask_in_forks, [[[url]]])
+        assert [len(ids) for ids in answers] == [11, 10, 10, 10]
+        assert len({name for ids in answers for name in ids}) == bandit.asked == 41
 
     def test_processes_that_release_at_once_return_one_policy(self, url: str) -> None:
         bandit = make_study(url)

@@ -82,10 +82,8 @@ def longest_move2(
     return max(_norm2([x - y for x, y in zip(a, b, strict=True)]) for a in ends for b in ends)
 
 
-def adversarial_blocks(
-    width: int, trials: int, rng: np.random.Generator, records: tuple[int, ...]
-) -> Iterator[Rows]:
-    """`trials` blocks of rows: all of one odd value, one odd value among good ones, random directions of many lengths."""
+def adversarial_blocks(width: int, trials: int, rng: np.random.Generator, records: tuple[int, ...]) -> Iterator[Rows]:
+    """`trials` blocks of rows: all of one odd value, directions of many lengths, one odd value among good ones."""
     for trial in range(trials):
         n = records[trial // 3 % len(records)]
         rows = rng.normal(size=(n, width)) * (rng.random((n, width)) < rng.choice([0.1, 0.5, 1.0]))

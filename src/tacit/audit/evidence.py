@@ -24,7 +24,9 @@ def count_best_event(a: Floats, b: Floats, measure: Measure) -> Counts:
         raise InputError(f"an attack needs at least 2 runs on each side, as many on both, got {len(a)} and {len(b)}.")
     sign, cut = 1, float("-inf")
     for risk in CHOOSING:
-        tried = [(sign, *_best_cut(sign * x[:n], sign * y[:n], measure, risk)) for sign, x, y in ((1, a, b), (-1, b, a))]
+        tried = [
+            (sign, *_best_cut(sign * x[:n], sign * y[:n], measure, risk)) for sign, x, y in ((1, a, b), (-1, b, a))
+        ]
         sign, cut, proved = max(tried, key=lambda option: option[2])
         if proved > 0.0:
             break
@@ -40,7 +42,8 @@ def _best_cut(x: Floats, y: Floats, measure: Measure, risk: float) -> tuple[floa
     hits_x, hits_y = (len(z) - np.searchsorted(np.sort(z), values, side="left") for z in (x, y))
     proved = measure.bound(hits_x, hits_y, len(x), risk)
     best = int(np.argmax(proved))
-    return float(values[best]), float(proved[best])
+    cut = (values[max(best - 1, 0)] + values[best]) / 2.0  # in the middle of the gap that these runs leave
+    return float(cut), float(proved[best])
 
 
 def by_likelihood(a: Integers, b: Integers) -> tuple[Floats, Floats]:

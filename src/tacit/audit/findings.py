@@ -22,7 +22,7 @@ class Finding:
     """One mechanism: the epsilon it claims, and the largest epsilon that an attack has proved it to have.
 
     Both are at the same `delta` and in the same terms. `ok` is false only when the bound that holds with confidence
-    1 - 5e-8 is above the claim.
+    1 - 5e-8 is above the claim. `exact` findings were computed or searched for, and leave nothing to chance.
     """
 
     name: str
@@ -32,6 +32,7 @@ class Finding:
     seconds: float
     ok: bool
     delta: float
+    exact: bool
     about: str
 
     def to_json(self) -> dict[str, Any]:
@@ -81,11 +82,14 @@ def sampled(
         seconds=clock.seconds,
         ok=counts.bound(measure, ALARM) <= claimed * ROUNDING,
         delta=delta,
+        exact=False,
         about=about,
     )
 
 
-def exact(name: str, claimed: float, found: float, *, delta: float, clock: Clock, about: str, tried: int = 0) -> Finding:
+def exact(
+    name: str, claimed: float, found: float, *, delta: float, clock: Clock, about: str, tried: int = 0
+) -> Finding:
     """A finding without chance: `found` was computed, not estimated."""
     ok = found <= claimed * ROUNDING
-    return Finding(name, claimed, found, tried, clock.seconds, ok, delta, about)
+    return Finding(name, claimed, found, tried, clock.seconds, ok, delta, True, about)

@@ -79,9 +79,7 @@ def attack_gaussian(
     return sampled(name, claimed, counts, GAUSSIAN, delta=delta, clock=clock, about=about)
 
 
-def _projections(
-    total: Integers, towards: Floats, event: Gaussian, samples: int, noise: Noise, show: Show
-) -> Floats:
+def _projections(total: Integers, towards: Floats, event: Gaussian, samples: int, noise: Noise, show: Show) -> Floats:
     """`samples` independent releases of `total`, each seen along one direction."""
     at_once = max(1, CHUNK // len(total))
     seen = []

@@ -20,7 +20,7 @@ from tacit.audit.bounds import gaussian_epsilon
 from tacit.audit.findings import Clock, Finding, exact
 from tacit.audit.laws import composed_epsilon
 from tacit.core.budget import ZCDP, epsilon_of_rho
-from tacit.core.events import Event, Exponential, Gaussian, PermuteAndFlip, price
+from tacit.core.events import Event, Exponential, Gaussian, price
 from tacit.progress import Progress, silent
 
 Price = Callable[[Event, str], Fraction]

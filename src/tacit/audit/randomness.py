@@ -50,7 +50,7 @@ SHIPPED: tuple[Draw, ...] = (gaussian_noise, choices)
 def check_randomness(
     name: str, *, draws: tuple[Draw, ...] = SHIPPED, processes: int = PROCESSES, progress: Progress = silent
 ) -> Check:
-    """No two results of any of `draws` are the same. Each stands at the top of a module, where other processes find it."""
+    """No two results of any of `draws` are the same. Other processes find them by name, at the top of a module."""
     clock = Clock()
     seen = [[tuple(draw()) for _ in range(2)] for draw in draws]
     for results, draw in zip(seen, draws, strict=True):

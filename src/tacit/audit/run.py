@@ -30,7 +30,7 @@ ATTACKED_RANK = 2  # coordinates in which the neighbours differ; see gaussian.py
 COMPOSED = 8  # choices that one attacker sees
 PRICED = 100  # releases whose price is computed
 SMALL_SCALE = 4.3  # of noise whose law differs from the normal law
-LEDGER_RHO = 2.0  # large, so that few releases tell
+LEDGER_RHO = 4.5  # large, so that few releases tell
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Effort:
     trials: int
 
 
-QUICK = Effort(releases=20_000, choices=6_000, runs=500, charged=100, noise=40_000, chosen=2_000, trials=300)
+QUICK = Effort(releases=20_000, choices=6_000, runs=500, charged=60, noise=40_000, chosen=2_000, trials=300)
 FULL = Effort(
     releases=400_000, choices=100_000, runs=8_000, charged=1_000, noise=1_000_000, chosen=40_000, trials=3_000
 )
@@ -63,7 +63,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        return all(item.ok for item in (*self.findings, *self.checks))
+        return all(finding.ok for finding in self.findings) and all(check.ok for check in self.checks)
 
     def to_json(self) -> dict[str, Any]:
         s = self.settings
@@ -98,7 +98,11 @@ def _contributions(s: Settings, effort: Effort) -> list[Attack]:
     common: dict[str, Any] = {"epsilon_if_moved": s.epsilon_if_moved, "trials": effort.trials, "delta": delta}
     attacks: list[Attack] = [
         partial(
-            attack_contribution, f"contribution, one {unit}", encoding=s.encoding(), make=UNITS_OF_PRIVACY[unit], **common
+            attack_contribution,
+            f"contribution, {unit}",
+            encoding=s.encoding(),
+            make=UNITS_OF_PRIVACY[unit],
+            **common,
         )
         for unit in s.units
     ]
@@ -112,7 +116,7 @@ def _releases(s: Settings, effort: Effort) -> list[Attack]:
         *[
             partial(
                 attack_gaussian,
-                f"Gaussian release, one {unit}",
+                f"Gaussian release, {unit}",
                 encoding=small,
                 rho=rho,
                 delta=s.delta,
@@ -129,9 +133,7 @@ def _releases(s: Settings, effort: Effort) -> list[Attack]:
             samples=effort.charged,
             make=UNITS_OF_PRIVACY[s.units[0]],
         ),
-        partial(
-            attack_price, "price, one release", event=Gaussian(small.sensitivity, scale), times=1, delta=s.delta
-        ),
+        partial(attack_price, "price, one release", event=Gaussian(small.sensitivity, scale), times=1, delta=s.delta),
     ]
 
 
@@ -139,15 +141,15 @@ def _choices(s: Settings, effort: Effort) -> list[Attack]:
     flip, exponential = PermuteAndFlip(s.choice), Exponential(s.choice)
     shape, n = s.encoding(2), effort.choices
     duel, crowd = neighbour_scores(shape), neighbour_scores(shape, rivals=CANDIDATES - 1)
-    even = neighbour_scores(shape, level=False)
+    pair = neighbour_scores(shape, candidates=2, level=False)
     attacks: list[Attack] = [
         partial(attack_choice, "permute-and-flip", event=flip, neighbours=duel, samples=n),
         partial(attack_choice, "exponential", event=exponential, neighbours=crowd, samples=n),
-        partial(attack_choice, "exponential, range", event=exponential, neighbours=even, samples=n, measure=RANGE),
+        partial(attack_choice, "exponential, range", event=exponential, neighbours=pair, samples=n, measure=RANGE),
     ]
     if s.budget.pure:
         return [*attacks, partial(attack_pure_choice, neighbours=duel, epsilon=s.choice, samples=effort.charged)]
-    pair, small = neighbour_scores(shape, candidates=2, level=False), s.choice / math.sqrt(PRICED)
+    small = s.choice / math.sqrt(PRICED)
     return [
         *attacks,
         partial(
@@ -160,7 +162,9 @@ def _choices(s: Settings, effort: Effort) -> list[Attack]:
             samples=effort.runs,
         ),
         partial(attack_price, f"price, {PRICED} exponential", event=Exponential(small), times=PRICED, delta=s.delta),
-        partial(attack_price, f"price, {PRICED} flips", event=PermuteAndFlip(small), times=PRICED, delta=s.delta),
+        partial(
+            attack_price, f"price, {PRICED} permute-and-flip", event=PermuteAndFlip(small), times=PRICED, delta=s.delta
+        ),
     ]
 
 

@@ -33,7 +33,7 @@ Choice = Exponential | PermuteAndFlip
 Maker = Callable[[int, Choice, int], Any]  # (candidates, event, delta) -> a function from scores to an index
 
 CANDIDATES = 64
-SUPPORTERS = 200  # shared records that keep the decoys behind
+SUPPORTERS = 80  # shared records that keep the decoys behind
 EVERY = 256  # draws between two signs of progress
 
 

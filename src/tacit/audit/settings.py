@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tacit.design import Design
 
 HORIZON = 4096  # of the small datasets that attacks make up: it only guards against overflow
+BUDGET = Budget(epsilon=4.0, delta=1e-6)
 LARGEST_CHOICE = 3.0  # above, the events that tell are too rare to be counted
 
 
@@ -30,7 +31,7 @@ class Settings:
     rank: int = 20
     bits: int = DEFAULT_BITS
     units: tuple[str, ...] = tuple(UNITS_OF_PRIVACY)
-    budget: Budget = Budget(epsilon=4.0, delta=1e-6)
+    budget: Budget = BUDGET
     choice: float = 2.0
     design: Design | None = None
 

@@ -25,15 +25,15 @@ def attack_records(
 ) -> Finding:
     """The same search through the whole numeric path: points and rewards, kernel, whitening, clip, integers.
 
-    A block's last column is the reward, scaled to [-1, 1] as a study scales it; the opposite of a record has the
-    opposite reward.
+    A block's last column is the reward; the opposite of a record has the opposite reward. Points and rewards are not
+    even projected to their ranges: the bound must hold without it.
     """
     clock, rng = Clock(), np.random.default_rng(0)
     width = design.features.U.shape[1] + 1
 
     def contribution(block: Rows) -> Vector:
         made = statistic(design)
-        made.add_points(_unit(block[:, :-1]), np.clip(block[:, -1], -1.0, 1.0), ["the one"] * len(block))
+        made.add_points(block[:, :-1], block[:, -1], ["the one"] * len(block))
         return [int(value) for value in made._sum._value()]
 
     blocks = adversarial_blocks(width, trials, rng, RECORDS if design.unit == "user" else (1,))
@@ -42,11 +42,6 @@ def attack_records(
     about = "made-up rounds through the study's kernel and clip, in exact integers; no round was read"
     moves = [(move2, design.encoding.sensitivity)]
     return verdict(name, moves, epsilon_if_moved, delta, clock, about, trials)
-
-
-def _unit(points: Rows) -> Rows:
-    """What a domain's projection leaves: numbers in [0, 1], and those that are none."""
-    return np.clip(points, 0.0, 1.0)
 
 
 def _with_full_reward(block: Rows, rng: np.random.Generator) -> Rows:

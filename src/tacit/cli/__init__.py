@@ -8,6 +8,7 @@ import typer
 
 from tacit._version import __version__
 from tacit.cli import ledger
+from tacit.cli.audit import audit
 from tacit.cli.console import Json, emit, err, out
 from tacit.cli.decide import decide
 from tacit.cli.demo import demo
@@ -23,6 +24,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(fit)
 app.command()(decide)
+app.command()(audit)
 app.add_typer(ledger.app, name="ledger")
 
 

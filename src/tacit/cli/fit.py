@@ -52,6 +52,7 @@ def fit(
     from tacit.files import batches, open_dataset, read_problem
 
     started = time.perf_counter()
+    url = ledger or _beside(data)
     spec = read_problem(problem)
     user = user or spec.user
     columns = [*spec.problem.actions.names, *spec.problem.contexts.names, spec.reward, *([user] if user else [])]
@@ -74,7 +75,6 @@ def fit(
         )
         statistic = design.statistic()
         _stream(statistic, batches(dataset, columns), spec.reward, user, show, rows)
-    url = ledger or f"sqlite:///{data[0]}.ledger.db"
     policy = statistic.release(ledger=Ledger.at(url, budget), request=request or f"fit-{design.fingerprint}")
     policy.save(to)
     seconds = time.perf_counter() - started
@@ -93,6 +93,13 @@ def _stream(
     for table in tables:
         statistic.add(table, table, table[reward], users=table[user] if user else None)
         show("reading rounds", statistic.records, rows)
+
+
+def _beside(data: list[Path]) -> str:
+    """One file has its ledger beside it. Several could be named in another order, and get another ledger: ask."""
+    if len(data) > 1:
+        raise InputError("several data files need one ledger to share: pass --ledger sqlite:///study.ledger.db.")
+    return f"sqlite:///{data[0]}.ledger.db"
 
 
 def _budget(spec: ProblemFile, epsilon: float | None, delta: float) -> Budget:

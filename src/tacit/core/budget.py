@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from tacit.errors import InputError
 
@@ -32,9 +33,9 @@ def epsilon_of_rho(rho: float, delta: float) -> float:
     if math.isinf(rho):
         return math.inf
 
-    def at(log_excess: float) -> float:
-        a = 1.0 + math.exp(log_excess)
-        return a * rho + math.log1p(-1.0 / a) - (math.log(delta) + math.log(a)) / (a - 1.0)
+    def at(t: float) -> float:
+        x = math.exp(t)  # the order is 1 + x; written so that nothing cancels
+        return rho + x * rho + t - math.log1p(x) - (math.log(delta) + math.log1p(x)) / x
 
     low, high = -30.0, 60.0
     golden = (math.sqrt(5.0) - 1.0) / 2.0
@@ -47,6 +48,7 @@ def epsilon_of_rho(rho: float, delta: float) -> float:
     return max(0.0, at((low + high) / 2.0) * (1.0 + SLACK) + SLACK)
 
 
+@lru_cache
 def rho_of_epsilon(epsilon: float, delta: float) -> float:
     """The largest `rho` (up to rounding, never above it) with `epsilon_of_rho(rho, delta) <= epsilon`."""
     low, high = 0.0, 1.0
@@ -63,8 +65,11 @@ def rho_of_epsilon(epsilon: float, delta: float) -> float:
     return low
 
 
-def _whole_units(rho: float) -> float:
-    return math.floor(Fraction(rho) * UNITS) / UNITS
+def _whole_units(amount: float) -> float:
+    units = math.floor(Fraction(amount) * UNITS)
+    if units < 1:
+        raise InputError(f"a budget of {amount:g} is too small to be counted: the unit is 2^-40.")
+    return units / UNITS
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from tacit.errors import InputError
 Array = Any
 
 DEFAULT_BITS = 24
+INT64_MAX = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class Encoding:
     bits: int = DEFAULT_BITS
 
     def __post_init__(self) -> None:
+        for name in ("rank", "horizon", "bits"):  # Python's integers, which do not overflow in the checks below
+            object.__setattr__(self, name, int(getattr(self, name)))
         if self.rank < 1:
             raise InputError(f"rank must be at least 1, got {self.rank}: use a design with a landmark.")
         if self.horizon < 1:
@@ -66,6 +69,9 @@ class Encoding:
         | anything else               | `rint(row * bound)`           |
         """
         xp = array_namespace(rows)
+        if rows.shape[1] != self.rank:
+            raise InputError(f"rows must have {self.rank} columns, got {rows.shape[1]}: use this design's features.")
+        rows = xp.astype(rows, xp.float64)
         finite = xp.all(xp.isfinite(rows), axis=1)[:, None]
         rows = xp.where(finite, rows, xp.zeros_like(rows))
         units = xp.astype(xp.round(xp.clip(rows, -1.0, 1.0) * float(self.bound)), xp.int64)
@@ -78,6 +84,7 @@ class Encoding:
         it is still outside, every entry becomes |q| * bound // r with r > |row|, which puts the norm below the bound.
         """
         xp = array_namespace(units)
+        units = xp.where(units < -INT64_MAX, -INT64_MAX, units)  # so that abs never overflows
         roomy = 1 << ((62 - self.rank.bit_length()) // 2)
         while bool(xp.any(large := xp.max(xp.abs(units), axis=1) > roomy)):
             units = xp.where(large[:, None], xp.sign(units) * (xp.abs(units) // 2), units)

@@ -24,6 +24,7 @@ from tacit.errors import InputError
 
 Integers = NDArray[np.int64]
 THETA_BITS = 20
+SMALLEST_EPSILON = 1e-6
 PAIRWISE = 1024  # up to so many candidates the diameter is exact; beyond, twice a radius bounds it
 
 
@@ -34,7 +35,7 @@ def integer_weights(q: NDArray[np.float64], encoding: Encoding) -> Integers:
     """
     room = (62 - encoding.bits - encoding.horizon.bit_length()) - 1
     bits = min(THETA_BITS, room)
-    if bits < 4:
+    if bits < 4 or 2**bits <= 4 * (math.isqrt(q.shape[1]) + 1):
         raise InputError(
             f"a horizon of {encoding.horizon} leaves no room for exact scores at {encoding.bits} bits: use release()."
         )
@@ -53,6 +54,8 @@ def sensitivity(theta: Integers, encoding: Encoding) -> int:
     Twice the distance from any fixed point bounds a diameter; the fixed points tried are 0 (the candidate's own norm)
     and the rounded mean, and up to 1024 candidates the diameter itself.
     """
+    if not len(theta) or int(np.max(np.abs(theta))) >= 2**THETA_BITS or _largest_norm2(theta) >= 4**THETA_BITS:
+        raise InputError("candidates must have weights made by integer_weights: their norm must be below 2^20.")
     middle = np.rint(theta.mean(axis=0)).astype(np.int64)
     diameter2 = min(4 * _largest_norm2(theta), 4 * _largest_norm2(theta - middle))
     if len(theta) <= PAIRWISE:
@@ -106,14 +109,14 @@ def release_choice(
 
     A pure budget pays for permute-and-flip, any other for the exponential mechanism, which composes better.
     """
-    if not (isinstance(epsilon, int | float) and math.isfinite(epsilon) and epsilon > 0):
-        raise InputError(f"epsilon must be a positive finite number, got {epsilon!r}: try 0.1.")
+    if not (isinstance(epsilon, int | float) and math.isfinite(epsilon) and epsilon >= SMALLEST_EPSILON):
+        raise InputError(f"epsilon must be a finite number of at least {SMALLEST_EPSILON}, got {epsilon!r}: try 0.1.")
     event = PermuteAndFlip(float(epsilon)) if ledger.budget.pure else Exponential(float(epsilon))
     delta = sensitivity(theta, total.encoding)
     stored = ledger.spend(
         request,
         event,
-        about | {"records": total.records, "unit": total.unit, "candidates": len(theta)},
+        about | {"unit": total.unit, "candidates": len(theta)},
         draw=lambda: noisy_max(theta @ total._value(), event, delta).to_bytes(8, "little"),
         binding=hashlib.blake2b(theta.astype("<i8").tobytes(), digest_size=16).hexdigest(),
     )

@@ -26,6 +26,7 @@ class PrivateSum:
     def __init__(self, encoding: Encoding) -> None:
         self.encoding = encoding
         self._records = 0
+        self._merged = False
         self._total: Integers = np.zeros(encoding.rank, dtype=np.int64)
 
     @property
@@ -34,14 +35,15 @@ class PrivateSum:
 
     def add(self, rows: Array, records: int, users: Sequence[Any] | None = None) -> None:
         """Adds a block of floating-point rows, of which the first `records` count (the rest are padding)."""
-        if rows.shape[1] != self.encoding.rank:
-            raise InputError(f"rows must have {self.encoding.rank} columns, got {rows.shape[1]}: use this design.")
+        if not 0 <= records <= rows.shape[0]:
+            raise InputError(f"of {rows.shape[0]} rows 0 to {rows.shape[0]} can count, got {records}.")
         self.reserve(records)
         self._collect(self.encoding.encode(rows[:records]), users)
         self._records += records
 
     def reserve(self, records: int) -> None:
         """Fails, before anything is touched, if so many more records would pass the horizon."""
+        self._require_own()
         if self._records + records > self.encoding.horizon:
             raise StateError(
                 f"the horizon is {self.encoding.horizon} rounds and {self._records} are in: "
@@ -49,13 +51,20 @@ class PrivateSum:
             )
 
     def merge(self, other: PrivateSum) -> None:
+        """Takes over another sum's records, exactly. The other is spent: counting it again would break the bound."""
         if type(other) is not type(self) or other.encoding != self.encoding:
             raise InputError("only sums of one encoding and one privacy unit merge: make both from one design.")
         if other is self:
             raise InputError("a sum cannot be merged with itself: that would count every record twice.")
         self.reserve(other._records)
+        other._require_own()
         self._absorb(other)
         self._records += other._records
+        other._merged = True
+
+    def _require_own(self) -> None:
+        if self._merged:
+            raise StateError("this sum was merged into another and is spent: its records count there, once.")
 
     def _collect(self, units: Array, users: Sequence[Any] | None) -> None:
         self._total += _to_numpy(units.sum(0))
@@ -65,6 +74,7 @@ class PrivateSum:
 
     def _value(self) -> Integers:
         """The sum itself. PRIVATE: for the mechanisms of this package."""
+        self._require_own()
         return self._total
 
     def __repr__(self) -> str:
@@ -94,7 +104,8 @@ class UserSum(PrivateSum):
         np.add.at(self._rows, places, _to_numpy(units))
 
     def _absorb(self, other: Any) -> None:
-        np.add.at(self._rows, self._places(list(other._index)), other._rows[: len(other._index)])
+        places = self._places(list(other._index))
+        np.add.at(self._rows, places, other._rows[: len(places)])
 
     def _places(self, keys: list[str]) -> list[int]:
         places = [self._index.setdefault(key, len(self._index)) for key in keys]
@@ -105,6 +116,7 @@ class UserSum(PrivateSum):
         return places
 
     def _value(self) -> Integers:
+        self._require_own()
         return self.encoding.shrink(self._rows).sum(0)
 
 
@@ -118,8 +130,16 @@ def private_sum(encoding: Encoding, unit: str) -> PrivateSum:
 
 
 def _user_key(user: Any) -> str:
-    """Ids compare as text; a missing one (None, NaN) is the one nameless user."""
-    return "" if user is None or user != user else str(user)
+    """Ids compare as text, numbers however they are written; a missing one is the one nameless user.
+
+    Taking two users for one is safe; taking one user for two is not.
+    """
+    text = "" if user is None else str(user).strip()
+    try:
+        number = float(text)
+    except ValueError:
+        return "" if text.lower() in ("none", "<na>", "nat", "null") else text
+    return "" if number != number else repr(number)
 
 
 def _to_numpy(array: Array) -> Integers:

@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
-import io
-import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tacit.demo import patients as people
+from tacit.demo.canvas import ACCENT, HIGH, INK, LOW, MIDDLE, MUTED, OTHER, PAPER, blank
 from tacit.demo.patients import Floats, Patients
 from tacit.demo.study import NORMAL_95, DemoResult
-from tacit.errors import MissingExtraError
 
-# Each colour stands for a CSS variable of the page, so that figures follow its light and its dark theme.
-INK, MUTED, FAINT, PAPER = "#1c2430", "#5b6675", "#d9dee5", "#fdfdfc"
-ACCENT, OTHER = "#0b6e8f", "#a9b2bd"
-HIGH, MIDDLE, LOW = "#0a6ea1", "#c9791a", "#8a4fa3"
-COLOURS = {
-    INK: "--ink", MUTED: "--muted", FAINT: "--faint", PAPER: "--paper", ACCENT: "--accent", OTHER: "--other",
-    HIGH: "--high", MIDDLE: "--middle", LOW: "--low",
-}  # fmt: skip
 GENES = dict(zip(people.VKORC1, (HIGH, MIDDLE, LOW), strict=True))
-STYLE: Any = {
-    "font.family": "DejaVu Sans", "font.size": 10.0, "text.color": INK, "axes.labelcolor": MUTED,
-    "axes.edgecolor": FAINT, "axes.facecolor": "none", "axes.spines.top": False, "axes.spines.right": False,
-    "axes.titlesize": 10.5, "axes.titleweight": "bold", "axes.titlelocation": "left", "axes.titlepad": 10.0,
-    "axes.titlecolor": INK, "axes.grid": True, "axes.axisbelow": True, "grid.color": FAINT, "grid.linewidth": 0.7,
-    "xtick.color": FAINT, "ytick.color": FAINT, "xtick.labelcolor": MUTED, "ytick.labelcolor": MUTED,
-    "legend.frameon": False, "legend.labelcolor": MUTED, "lines.solid_capstyle": "round", "svg.fonttype": "none",
-    "figure.constrained_layout.wspace": 0.05,
-}  # fmt: skip
 SHOWN = 600  # patients in a scatter
 AGES, WEIGHTS = np.linspace(30.0, 89.9, 600), np.linspace(45.0, 130.0, 86)
 
@@ -66,14 +45,14 @@ TYPICAL = EXAMPLES[1]
 
 def comparison(result: DemoResult) -> Any:
     """Mean reward of each way of dosing, with 95 % intervals."""
-    figure = _figure(8.4, 2.7)
+    figure = blank(8.4, 2.7)
     _bars(figure.subplots(), result)
     return figure
 
 
 def agreement(result: DemoResult) -> Any:
     """The learned dose against the formula's, and against the dose that proved right."""
-    figure = _figure(8.4, 3.9)
+    figure = blank(8.4, 3.9)
     left, right = figure.subplots(1, 2, sharey=True)
     _scatter(left, result, result.tested.formula, "The formula's dose, mg/week")
     _scatter(right, result, result.tested.right, "The dose that proved right, mg/week")
@@ -86,7 +65,7 @@ def agreement(result: DemoResult) -> Any:
 
 def doses(result: DemoResult) -> Any:
     """The dose across age, weight and the second gene, by genotype: the policy and the formula."""
-    figure = _figure(8.4, 4.0)
+    figure = blank(8.4, 4.0)
     by_age, by_weight, by_gene = figure.subplots(1, 3, sharey=True)
     _dose_lines(by_age, result, "age", AGES, "Age, years")
     _dose_lines(by_weight, result, "weight", WEIGHTS, "Weight, kg")
@@ -100,7 +79,7 @@ def doses(result: DemoResult) -> Any:
 
 def curves(result: DemoResult) -> Any:
     """What the policy believes about three patients: the reward of every dose, and how sure it is."""
-    figure = _figure(8.4, 4.3)
+    figure = blank(8.4, 4.3)
     for axes, example in zip(figure.subplots(1, 3, sharey=True), EXAMPLES, strict=True):
         _curve(axes, result, example)
     figure.axes[0].set_ylabel("Reward")
@@ -111,7 +90,7 @@ def curves(result: DemoResult) -> Any:
 
 def picture(result: DemoResult) -> Any:
     """Bars and dose curves side by side, for a page that has room for one image."""
-    figure = _figure(10.4, 3.9)
+    figure = blank(10.4, 3.9)
     left, right = figure.subplots(1, 2, width_ratios=[1.0, 1.0])
     _bars(left, result, short=True)
     left.set_title(f"Reward on fresh patients, {result.rounds:,} rounds, ε = {result.epsilon:g}")
@@ -254,56 +233,6 @@ def _legend_of_genes(figure: Any) -> None:
     ]
     equal = Line2D([], [], color=MUTED, linewidth=1.0, linestyle=(0, (4, 3)), label="equal doses")
     figure.legend(handles=[*marks, equal], loc="outside lower center", ncols=4, fontsize=9)
-
-
-# -- files -----------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def drawing() -> Iterator[None]:
-    """Matplotlib in the report's style, or one sentence about how to get it."""
-    try:
-        import matplotlib
-    except ImportError:
-        raise MissingExtraError(
-            "figures need matplotlib, which is not installed: install tacit[plot], for example with "
-            "pip install 'tacit[plot]'."
-        ) from None
-    with matplotlib.rc_context(STYLE):
-        yield
-
-
-def inline_svg(figure: Any, name: str, says: str) -> str:
-    """A figure as SVG to stand inside a page: its colours are the page's, it scales, and it names no address."""
-    import matplotlib
-
-    buffer = io.StringIO()
-    with matplotlib.rc_context({"svg.hashsalt": name}):
-        figure.savefig(buffer, format="svg", transparent=True)
-    svg = buffer.getvalue()
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", svg, flags=re.DOTALL)
-    svg = re.sub(r"\sxmlns(:\w+)?=\"[^\"]*\"", "", svg).replace("xlink:href", "href")
-    svg = re.sub(r"\b(id=\"|url\(#|href=\"#)", rf"\1{name}-", svg)
-    opening = rf'<svg viewBox="\1" role="img" aria-label="{says}">'
-    svg = re.sub(r"<svg[^>]*?viewBox=\"([^\"]*)\"[^>]*>", opening, svg, count=1)
-    for colour, variable in COLOURS.items():
-        svg = svg.replace(colour, f"var({variable})")
-    return svg
-
-
-def save(figure: Any, path: Path) -> None:
-    """A figure as a file of its own, on paper white. The file's ending says whether PNG, SVG or PDF."""
-    import matplotlib
-
-    with matplotlib.rc_context({"svg.fonttype": "path", "svg.hashsalt": "tacit"}):
-        figure.savefig(path, dpi=160, facecolor=PAPER)
-
-
-def _figure(width: float, height: float) -> Any:
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
 
 
 ALL: Sequence[Any] = (comparison, agreement, doses, curves)

@@ -9,7 +9,7 @@ from pathlib import Path
 from string import Template
 
 from tacit._version import __version__
-from tacit.demo import figures
+from tacit.demo import canvas, figures
 from tacit.demo.study import DemoResult
 
 
@@ -27,16 +27,16 @@ def write_report(result: DemoResult, path: str | Path) -> Path:
 def write_picture(result: DemoResult, path: str | Path) -> Path:
     """One figure as PNG or SVG: how good the doses are, and what was learned."""
     path = Path(path)
-    with figures.drawing():
+    with canvas.drawing():
         path.parent.mkdir(parents=True, exist_ok=True)
-        figures.save(figures.picture(result), path)
+        canvas.save(figures.picture(result), path)
     return path
 
 
 def _drawn(result: DemoResult) -> dict[str, str]:
-    with figures.drawing():
+    with canvas.drawing():
         return {
-            draw.__name__: figures.inline_svg(draw(result), draw.__name__, escape((draw.__doc__ or "").strip()))
+            draw.__name__: canvas.inline_svg(draw(result), draw.__name__, escape((draw.__doc__ or "").strip()))
             for draw in figures.ALL
         }
 
@@ -52,7 +52,7 @@ def _words(result: DemoResult) -> dict[str, str]:
         "error_private": f"{result.error_private:.1f}",
         "error_formula": f"{result.error_formula:.1f}",
         "guarantee": escape(str(result.policy.guarantee)),
-        "factor": f"{math.exp(result.epsilon):.3g}",
+        "factor": f"{math.exp(min(result.epsilon, 700.0)):.3g}",
         "chance": f"1 in {1.0 / result.delta:,.0f}",
         "facts": "\n".join(_facts(result)),
         "version": __version__,

@@ -120,8 +120,10 @@ class Design:
         return linalg.solve_upper(self.features.L, self.whitening.T).T
 
     def influence(self, points: Floats) -> Floats:
-        """Rows q(w), not clipped. `|q(w)|` is the paper's sigmabar(w)."""
-        return self.problem.k(points, self.features.U) @ self.influence_map.T
+        """Rows q(w), not clipped. `|q(w)|` is the paper's sigmabar(w). Row i depends on point i alone."""
+        k, U = self.problem.k, self.features.U
+        k_U = k(points, U) if k.rowwise else np.vstack([k(points[i : i + 1], U) for i in range(len(points))])
+        return k_U @ self.influence_map.T
 
     def rows(self, points: Floats, y: Floats, known: Floats) -> Floats:
         """What records write into the sum, as floating-point rows of norm at most 1 (up to rounding)."""
@@ -306,6 +308,7 @@ def _check(
         raise InputError(f"budget must be a tacit.Budget, got {budget!r}: write Budget(epsilon=1.0, delta=1e-6).")
     if rank is not None and (not isinstance(rank, int | np.integer) or rank < 1):
         raise InputError(f"rank must be a whole number of at least 1, got {rank!r}.")
+    _ = budget.amount  # a budget too small to be counted fails here
     for name, value in (("tau", tau), ("clip", clip)):
         if value is not None and not value > 0:
             raise InputError(f"{name} must be positive, got {value!r}.")

@@ -44,7 +44,7 @@ class Mixed(Domain):
 
     @property
     def continuous(self) -> bool:
-        return all(part.continuous for part in self.parts)
+        return any(part.continuous for part in self.parts)
 
     def _slices(self) -> Iterator[tuple[Domain, slice]]:
         start = 0

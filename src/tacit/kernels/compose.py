@@ -28,6 +28,10 @@ class Product(Kernel):
     def __post_init__(self) -> None:
         object.__setattr__(self, "kernels", _checked(self.kernels))
 
+    @property
+    def rowwise(self) -> bool:
+        return all(k.rowwise for k in self.kernels)
+
     def __call__(self, A: Array, B: Array) -> Array:
         return reduce(lambda left, right: left * right, (k(A, B) for k in self.kernels))
 
@@ -62,6 +66,10 @@ class Sum(Kernel):
         weights = self.weights or (1.0,) * len(self.kernels)
         return tuple(w / sum(weights) for w in weights)
 
+    @property
+    def rowwise(self) -> bool:
+        return all(k.rowwise for k in self.kernels)
+
     def __call__(self, A: Array, B: Array) -> Array:
         return reduce(lambda x, y: x + y, (w * k(A, B) for w, k in zip(self.shares, self.kernels, strict=True)))
 
@@ -88,6 +96,10 @@ class On(Kernel):
         if isinstance(self.columns, str | int) or not len(self.columns):
             raise InputError(f"On needs a list of columns, got {self.columns!r}.")
         object.__setattr__(self, "columns", tuple(self.columns))
+
+    @property
+    def rowwise(self) -> bool:
+        return self.kernel.rowwise
 
     def __call__(self, A: Array, B: Array) -> Array:
         return self.kernel(self._pick(A), self._pick(B))
@@ -126,6 +138,10 @@ class Joint(Kernel):
     def __post_init__(self) -> None:
         _checked([self.kernel])
 
+    @property
+    def rowwise(self) -> bool:
+        return self.kernel.rowwise
+
     def __call__(self, A: Array, B: Array) -> Array:
         return self.kernel(A, B)
 
@@ -147,6 +163,10 @@ class Separable(Kernel):
 
     def __post_init__(self) -> None:
         _checked([self.actions, self.contexts])
+
+    @property
+    def rowwise(self) -> bool:
+        return self.actions.rowwise and self.contexts.rowwise
 
     def __call__(self, A: Array, B: Array) -> Array:
         result = self.actions(A[:, : self.at], B[:, : self.at])

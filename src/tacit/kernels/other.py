@@ -17,6 +17,7 @@ class Linear(Kernel):
     """(bias^2 + v'v') / (bias^2 + d) with v = 2 w - 1 in [-1, 1]^d: at most 1 in the unit box."""
 
     bias: float = 1.0
+    rowwise: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not (finite(self.bias) and self.bias >= 0):
@@ -35,6 +36,7 @@ class Categorical(Kernel):
     """Per column 1 where the labels agree and `similarity` where they do not; columns multiply."""
 
     similarity: float = 0.0
+    rowwise: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not (finite(self.similarity) and 0 <= self.similarity < 1):

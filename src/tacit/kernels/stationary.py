@@ -30,6 +30,7 @@ class Stationary(Kernel):
     """Shared by all of them: lengthscales, one for all or one per column, and the squared distance."""
 
     lengthscale: Lengthscale
+    rowwise = True
 
     @abstractmethod
     def of_square(self, r2: Array) -> Array:

@@ -1,0 +1,312 @@
+"""The audit: its arithmetic is right, the shipped mechanisms pass, and it says so in the way it promises.
+
+Private noise has no seed, so the run of the whole audit below is a new one every time; by construction it raises a false
+alarm with probability below 1e-6. What is random otherwise is seeded.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from sqlalchemy import event as sql_event
+from sqlalchemy.engine import Engine
+from typer.testing import CliRunner
+
+import tacit
+from helpers import records, small_problem, sqlite
+from tacit.audit import Effort, Finding, Report, Settings, bounds, laws, run_audit
+from tacit.audit.evidence import by_likelihood, count_best_event
+from tacit.audit.findings import ALARM
+from tacit.audit.plot import require_plot, write_plot
+from tacit.core.budget import epsilon_of_rho
+from tacit.core.events import Exponential, PermuteAndFlip
+from tacit.core.selection import selection_measurement
+from tacit.errors import InputError
+
+TINY = Effort(releases=400, choices=200, runs=20, charged=4, noise=4000, chosen=400, trials=60)
+
+
+def command(*arguments: object, code: int = 0, before: str = "") -> subprocess.CompletedProcess[str]:
+    program = [sys.executable, "-c", f"{before}\nfrom tacit.cli import main; main()", "audit", *map(str, arguments)]
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+# -- the arithmetic --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "p"), [(20, 0.1), (50, 0.5), (200, 0.97)])
+@pytest.mark.parametrize("risk", [0.05, 1e-7])
+def test_rates_are_bounded_with_the_stated_risk_exactly(n: int, p: float, risk: float) -> None:
+    """The sum over all outcomes of a binomial: no chance involved."""
+    k = np.arange(n + 1)
+    mass = stats.binom.pmf(k, n, p)
+    assert mass[bounds.at_least(k, n, risk) > p].sum() <= risk
+    assert mass[bounds.at_most(k, n, risk) < p].sum() <= risk
+
+
+def test_every_measure_recovers_its_claim_from_exact_rates() -> None:
+    lo, hi = np.array(0.5), np.array(0.5 * math.exp(-1.5))
+    assert bounds.PURE.of(lo, hi) == pytest.approx(1.5)
+    sigmoid = 1 / (1 + math.exp(-0.75))
+    assert bounds.RANGE.of(np.array(sigmoid), np.array(1 - sigmoid)) == pytest.approx(1.5)
+    assert bounds.GAUSSIAN.of(np.array(stats.norm.cdf(0.7)), np.array(stats.norm.cdf(-0.8))) == pytest.approx(1.5)
+    assert bounds.ZCDP.of(np.array(stats.norm.cdf(0.7)), np.array(stats.norm.cdf(-0.8))) <= 1.5**2 / 2
+
+
+def test_the_gaussian_profile_is_exact_and_below_the_conversion_from_rho() -> None:
+    assert bounds.gaussian_epsilon(1.0, 1e-6) == pytest.approx(4.8866, abs=1e-4)
+    for mu, delta in ((0.2, 1e-6), (1.0, 1e-9), (5.0, 1e-5)):
+        epsilon = bounds.gaussian_epsilon(mu, delta)
+        assert bounds.gaussian_delta(epsilon, mu) == pytest.approx(delta, rel=1e-6)
+        assert epsilon < epsilon_of_rho(mu**2 / 2, delta)
+    assert bounds.gaussian_epsilon(0.0, 1e-6) == 0.0
+
+
+def test_permute_and_flip_follows_its_law_by_enumeration() -> None:
+    scores, delta, epsilon = [3, 0, 3, 1], 2, 1.3
+    accept = [math.exp(epsilon * (score - 3) / (2 * delta)) for score in scores]
+    law = np.zeros(4)
+    for order in permutations(range(4)):
+        left = 1.0
+        for candidate in order:
+            law[candidate] += left * accept[candidate] / 24
+            left *= 1 - accept[candidate]
+    assert laws.choice_law(scores, PermuteAndFlip(epsilon), delta) == pytest.approx(law, abs=1e-12)
+    assert laws.choice_law([5] * 64, PermuteAndFlip(1.0), 1) == pytest.approx(np.full(64, 1 / 64), abs=1e-12)
+
+
+def test_composed_epsilon_is_exact_for_one_draw_and_below_basic_composition_for_many() -> None:
+    p, q, delta = 0.7, 0.2, 1e-3
+    assert laws.composed_epsilon(p, q, 1, delta) == pytest.approx(math.log((p - delta) / q))
+    assert 0 < laws.composed_epsilon(p, q, 10, delta) < 10 * math.log(p / q)
+    assert laws.composed_epsilon(0.5001, 0.5, 1, 0.1) == 0.0
+
+
+def test_choosing_the_event_does_not_spend_the_confidence() -> None:
+    """Both sides follow one law, so every positive bound is wrong: at most 5 % may be. Seeded."""
+    rng = np.random.default_rng(0)
+    wrong = sum(
+        count_best_event(*by_likelihood(*rng.integers(0, 64, size=(2, 400))), bounds.PURE).bound(bounds.PURE, 0.05) > 0
+        for _ in range(300)
+    )
+    assert wrong <= 15
+    with pytest.raises(InputError, match="at least 2 runs"):
+        count_best_event(np.zeros(1), np.zeros(1), bounds.PURE)
+
+
+# -- the shipped mechanisms ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    plot = tmp_path_factory.mktemp("audit") / "audit.svg"
+    said: dict[str, Any] = json.loads(command("--quick", "--json", "--plot", plot).stdout)
+    assert plot.read_text().startswith("<?xml")
+    return said
+
+
+def test_the_shipped_mechanisms_pass(quick: dict[str, Any]) -> None:
+    """False alarms: below 1e-6 for the whole run (at most 20 tests at 5e-8 each)."""
+    assert quick["ok"] is True
+    assert all(item["ok"] for item in quick["mechanisms"] + quick["checks"])
+    sampled = [item for item in quick["mechanisms"] if not item["exact"]] + quick["checks"]
+    assert len(sampled) * ALARM <= 1e-6
+
+
+def test_every_mechanism_is_reported_with_all_its_fields(quick: dict[str, Any]) -> None:
+    wanted = {"name", "claimed_epsilon", "lower_bound", "samples", "seconds", "ok"}
+    assert all(wanted <= set(item) for item in quick["mechanisms"])
+    names = " ".join(item["name"] for item in quick["mechanisms"])
+    for part in ("contribution, record", "contribution, user", "Gaussian release, record", "Gaussian release, user",
+                 "ledger", "permute-and-flip", "exponential", "8 exponential choices", "price"):  # fmt: skip
+        assert part in names
+
+
+def test_the_attacks_are_sharp(quick: dict[str, Any]) -> None:
+    """An audit that proves nothing passes everything: the bounds must come close to the claims.
+
+    Each share below lies at least 6 standard deviations under what the attack finds on average: it fails by chance with
+    probability below 1e-8.
+    """
+    share = {item["name"]: item["lower_bound"] / item["claimed_epsilon"] for item in quick["mechanisms"]}
+    assert share["contribution, record"] > 0.999999
+    assert share["contribution, user"] > 0.999999
+    assert share["Gaussian release, record"] > 0.75
+    assert share["Gaussian release, user"] > 0.75
+    assert share["permute-and-flip"] > 0.7
+    assert share["exponential, range"] > 0.7
+    assert share["price, 100 exponential"] > 0.9
+
+
+@pytest.mark.parametrize("candidates", [2, 64])
+def test_exact_choices_stay_within_epsilon_and_permute_and_flip_attains_it(candidates: int) -> None:
+    from tacit.audit.selection import neighbour_scores
+
+    found = neighbour_scores(tacit.core.Encoding(rank=2, horizon=4096), candidates=candidates)
+    for event in (PermuteAndFlip(1.0), Exponential(1.0)):
+        a, b = (laws.choice_law(found.scores(side), event, found.delta) for side in (0, 1))
+        log_ratio = np.log(a[:2]) - np.log(b[:2])
+        assert np.abs(log_ratio).max() <= 1.0 + 1e-9
+        if isinstance(event, PermuteAndFlip):
+            assert np.abs(log_ratio).max() > 0.999
+
+
+# -- studies ---------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def statements() -> Iterator[list[str]]:
+    """Every SQL statement that any engine runs meanwhile."""
+    seen: list[str] = []
+
+    def listen(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
+        seen.append(statement)
+
+    sql_event.listen(Engine, "before_cursor_execute", listen)
+    try:
+        yield seen
+    finally:
+        sql_event.remove(Engine, "before_cursor_execute", listen)
+
+
+def study(url: str, **options: Any) -> tacit.Bandit:
+    made = {
+        "horizon": 500,
+        "budget": tacit.Budget(epsilon=1.0, delta=1e-6),
+        "rank": 12,
+        "tau": 10.0,
+        "rng": 0,
+    } | options
+    return tacit.Bandit.create(url, small_problem(), public_points=2000, **made)
+
+
+def test_a_study_is_audited_by_its_settings_and_none_of_its_rounds_is_read(tmp_path: Path) -> None:
+    """All mechanisms are right; false alarms below 1e-6."""
+    url = sqlite(tmp_path)
+    bandit = study(url)
+    asked = bandit.ask_many(records(40)[1])
+    bandit.tell_many([decision.id for decision in asked], [0.5] * 40)
+    with statements() as seen:
+        settings = Settings.of_study(url)
+        report = run_audit(settings, TINY)
+    assert report.ok
+    assert not any("tacit_rounds" in statement for statement in seen)
+    assert settings.rank == bandit.design.rank
+    assert report.to_json()["settings"]["clip"] == bandit.design.clip
+    assert {"records of this study", "contribution, record", "Gaussian release, record"} <= names_of(report)
+    assert "contribution, user" not in names_of(report)
+    assert bandit.ledger.spent == 0
+    with statements() as seen:
+        assert bandit.asked == 40
+    assert any("tacit_rounds" in statement for statement in seen)
+
+
+@pytest.mark.parametrize(
+    ("options", "has", "has_not"),
+    [
+        ({"unit": "user"}, {"contribution, user", "Gaussian release, user"}, {"contribution, record"}),
+        (
+            {"budget": tacit.Budget(epsilon=1.0)},
+            {"choice through a ledger", "permute-and-flip"},
+            {"Gaussian release, record", "8 exponential choices"},
+        ),
+    ],
+)
+def test_the_attacks_follow_the_unit_and_the_budget_of_a_study(
+    tmp_path: Path, options: dict[str, Any], has: set[str], has_not: set[str]
+) -> None:
+    """All mechanisms are right; false alarms below 1e-6."""
+    study(sqlite(tmp_path), **options)
+    report = run_audit(Settings.of_study(sqlite(tmp_path)), TINY)
+    assert report.ok
+    assert has <= names_of(report)
+    assert not has_not & names_of(report)
+
+
+def names_of(report: Report) -> set[str]:
+    return {finding.name for finding in report.findings}
+
+
+# -- the command -----------------------------------------------------------------------------------------------
+
+
+def fake(ok: bool) -> Report:
+    good = Finding("good", 2.0, 1.5, 100, 0.1, True, 0.0, False, "as it should be")
+    other = Finding("other", 1.0, 0.5 if ok else 1.8, 100, 0.1, ok, 0.0, True, "half the noise")
+    return Report((good, other), (), Settings(), 0.2)
+
+
+@pytest.mark.parametrize(("ok", "code", "says"), [(True, 0, "No claim was refuted"), (False, 1, "REFUTED")])
+def test_the_exit_code_tells_whether_a_claim_was_refuted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ok: bool, code: int, says: str
+) -> None:
+    from tacit.cli import app
+
+    monkeypatch.setattr("tacit.audit.run_audit", lambda *_: fake(ok))
+    done = CliRunner().invoke(app, ["audit", "--quick", "--plot", str(tmp_path / "a.png")])
+    assert done.exit_code == code
+    assert says in done.output
+    assert (tmp_path / "a.png").stat().st_size > 10_000
+    said = json.loads(CliRunner().invoke(app, ["audit", "--quick", "--json"]).stdout)
+    assert said["ok"] is ok
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--plot", "a.jpeg"], "choose one of these endings"),
+        (["--plot", "nowhere/a.png"], "does not exist"),
+        (["--study", "nonsense"], "expected a database URL"),
+    ],
+)
+def test_bad_input_gets_one_sentence_and_exit_code_2(arguments: list[str], says: str) -> None:
+    assert says in " ".join(command(*arguments, code=2).stderr.split())
+
+
+def test_without_matplotlib_the_command_says_what_to_install() -> None:
+    done = command("--plot", "a.png", code=2, before="import sys; sys.modules['matplotlib'] = None")
+    assert "pip install 'tacit[plot]'" in " ".join(done.stderr.split())
+
+
+def test_help_states_both_confidences() -> None:
+    said = " ".join(command("--help").stdout.replace("│", " ").split())
+    assert "95 %" in said
+    assert "1 - 5e-8" in said
+
+
+def test_a_plot_needs_a_known_ending_and_a_folder(tmp_path: Path) -> None:
+    require_plot(tmp_path / "a.SVG")
+    write_plot(fake(False), tmp_path / "a.svg")
+    with pytest.raises(InputError, match="endings"):
+        require_plot(tmp_path / "a.txt")
+    with pytest.raises(InputError, match="folder"):
+        require_plot(tmp_path / "no" / "a.png")
+
+
+def test_the_measurement_that_is_attacked_is_the_one_that_noisy_max_uses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The inner loop builds it once instead of once per draw; nothing else differs."""
+    from tacit.core import selection
+
+    built = []
+
+    def spy(size: int, event: Any, delta: int) -> Any:
+        built.append((size, event, delta))
+        return selection_measurement(size, event, delta)
+
+    monkeypatch.setattr(selection, "selection_measurement", spy)
+    assert selection.noisy_max(np.array([0, 10**6]), Exponential(1.0), 10) == 1
+    assert built == [(2, Exponential(1.0), 10)]
