@@ -76,7 +76,9 @@ def plan(
         raise InputError(f"horizon must be a whole number of rounds of at least 1, got {horizon!r}.")
     for name, value in (("signal", signal), ("noise", noise)):
         if not (math.isfinite(value) and value > 0):
-            raise InputError(f"{name} must be positive, got {value!r}: it is a standard deviation, 1 is half the range.")
+            raise InputError(
+                f"{name} must be positive, got {value!r}: it is a standard deviation, 1 is half the range."
+            )
     generator = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(rng)
     return Plan(problem, int(horizon), budget, generator, rank or DEFAULT_RANK, signal, noise, progress)
 
@@ -146,7 +148,9 @@ class Plan:
 
     def rounds_for(self, error: float) -> int:
         """The fewest rounds whose expected error is at most `error`, to within 5 %."""
-        return round(self._search(error, lambda rounds: self.at(round(rounds), self.budget), 10.0, MOST_ROUNDS, "rounds"))
+        return round(
+            self._search(error, lambda rounds: self.at(round(rounds), self.budget), 10.0, MOST_ROUNDS, "rounds")
+        )
 
     def epsilon_for(self, error: float) -> float:
         """The smallest epsilon whose expected error is at most `error` at the planned rounds, to within 5 %."""

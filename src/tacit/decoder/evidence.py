@@ -21,7 +21,7 @@ from tacit.tables import Floats
 
 SIGNAL_FLOOR = 1e-3  # directions with less signal than this (in units of the noise variance) are left out
 SCALE_GUESS, SCALE_WIDTH = 0.1, 2.0  # v is log-normal around 0.1: rewards are in [-1, 1]
-LENGTH_WIDTH = 0.7  # and each lengthscale log-normal around the design's
+LENGTH_WIDTH = 0.35  # and each lengthscale log-normal around the design's
 STEPS = 40
 
 

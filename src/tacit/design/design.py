@@ -153,7 +153,11 @@ class Design:
         bits of a matrix product, which differ between machines."""
         digest = hashlib.sha256(np.ascontiguousarray(self.features.U, dtype="<f8").tobytes())
         numbers = [f"{value:.6e}" for value in (self.tau, self.clip, np.trace(self.whitening))]
-        digest.update(json.dumps([self.problem.spec(), self.horizon, str(self.budget), self.unit, self.layout.context_share, numbers]).encode())
+        digest.update(
+            json.dumps(
+                [self.problem.spec(), self.horizon, str(self.budget), self.unit, self.layout.context_share, numbers]
+            ).encode()
+        )
         return digest.hexdigest()[:32]
 
     def arrays(self) -> dict[str, Floats]:
