@@ -35,7 +35,7 @@ import typer
 from rich import box
 from rich.console import Console
 from rich.table import Table
-from sqlalchemy import insert, inspect, select, update
+from sqlalchemy import func, insert, inspect, select, update
 
 from tacit import Bandit, Box, Budget, BudgetError, Ledger, Matern, Problem, StateError
 from tacit.bandit import store
@@ -111,7 +111,8 @@ class TwoPayments(Ledger):
         spent, cap = self._balance()
         if spent + charge["cost"] > cap:
             raise BudgetError("spent.")
-        new = insert(charges).values(charge | {"created": time.time()})
+        number = select(func.count()).select_from(charges).scalar_subquery() + 1
+        new = insert(charges).values(charge | {"number": number, "created": time.time()})
         known = select(charges.c.request).where(charges.c.request == charge["request"])
         if perform(self._engine, lambda c: c.execute(known).first() or c.execute(new).rowcount) == 1:
             time.sleep(0.001)

@@ -23,7 +23,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from sqlalchemy import Engine, create_engine, make_url
+from sqlalchemy import make_url
 
 from helpers import BUDGET, small_problem
 from tacit import Bandit, Budget, BudgetError, Ledger, StateError
@@ -130,23 +130,14 @@ def cluster() -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def postgres_urls(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Urls]:
-    """Closes pooled connections at the end: psycopg warns of those that are merely dropped."""
-    engines: list[Engine] = []
+def postgres_urls(cluster: Cluster) -> Iterator[Urls]:
     made: list[str] = []
 
     def new() -> str:
         made.append(cluster.new_url())
         return made[-1]
 
-    def remembered(*arguments: Any, **options: Any) -> Engine:
-        engines.append(create_engine(*arguments, **options))
-        return engines[-1]
-
-    monkeypatch.setattr(database, "create_engine", remembered)
     yield new
-    for engine in engines:
-        engine.dispose()
     for url in made:
         cluster.wipe(url)
 
@@ -160,8 +151,8 @@ def sqlite_urls(tmp_path: Path) -> Urls:
 def race(function: Callable[..., Any], heats: Sequence[Sequence[Sequence[Any]]], preload: str = "") -> list[list[Any]]:
     """`function` of each of a heat's arguments, all at one moment, each in a process of its own; heat after heat.
 
-    Arguments (a database's address first) and results are plain data. One interpreter does the imports and then forks: a start is then a matter
-    of milliseconds, and the processes really meet.
+    Arguments (a database's address first) and results are plain data. One interpreter does the imports and then forks:
+    a start is then a matter of milliseconds, and the processes really meet.
     """
     job = json.dumps([preload or function.__module__, function.__module__, function.__name__, heats])
     command = [sys.executable, str(HERE / "databases.py"), job]

@@ -1,7 +1,7 @@
 """The audit: its arithmetic is right, the shipped mechanisms pass, and it says so in the way it promises.
 
-Private noise has no seed, so the run of the whole audit below is a new one every time; by construction it raises a false
-alarm with probability below 1e-6. What is random otherwise is seeded.
+Private noise has no seed, so the run of the whole audit below is a new one every time; by construction it raises a
+false alarm with probability below 1e-6. What is random otherwise is seeded.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tacit.core.events import Exponential, PermuteAndFlip
 from tacit.core.selection import selection_measurement
 from tacit.errors import InputError
 
-TINY = Effort(releases=400, choices=200, runs=20, charged=4, noise=4000, chosen=400, trials=60)
+TINY = Effort(releases=400, choices=200, runs=20, charged=4, noise=4000, chosen=400, trials=60, processes=0)
 
 
 def command(*arguments: object, code: int = 0, before: str = "") -> subprocess.CompletedProcess[str]:
@@ -169,12 +169,13 @@ def test_exact_choices_stay_within_epsilon_and_permute_and_flip_attains_it(candi
 
 
 @contextmanager
-def statements() -> Iterator[list[str]]:
-    """Every SQL statement that any engine runs meanwhile."""
+def statements(url: str) -> Iterator[list[str]]:
+    """Every SQL statement that anybody runs on this database meanwhile."""
     seen: list[str] = []
 
-    def listen(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
-        seen.append(statement)
+    def listen(connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
+        if str(connection.engine.url) == url:
+            seen.append(statement)
 
     sql_event.listen(Engine, "before_cursor_execute", listen)
     try:
@@ -184,14 +185,9 @@ def statements() -> Iterator[list[str]]:
 
 
 def study(url: str, **options: Any) -> tacit.Bandit:
-    made = {
-        "horizon": 500,
-        "budget": tacit.Budget(epsilon=1.0, delta=1e-6),
-        "rank": 12,
-        "tau": 10.0,
-        "rng": 0,
-    } | options
-    return tacit.Bandit.create(url, small_problem(), public_points=2000, **made)
+    budget = options.pop("budget", tacit.Budget(epsilon=1.0, delta=1e-6))
+    common: dict[str, Any] = {"rank": 12, "tau": 10.0, "public_points": 2000}
+    return tacit.Bandit.create(url, small_problem(), horizon=500, budget=budget, rng=0, **common, **options)
 
 
 def test_a_study_is_audited_by_its_settings_and_none_of_its_rounds_is_read(tmp_path: Path) -> None:
@@ -200,7 +196,7 @@ def test_a_study_is_audited_by_its_settings_and_none_of_its_rounds_is_read(tmp_p
     bandit = study(url)
     asked = bandit.ask_many(records(40)[1])
     bandit.tell_many([decision.id for decision in asked], [0.5] * 40)
-    with statements() as seen:
+    with statements(url) as seen:
         settings = Settings.of_study(url)
         report = run_audit(settings, TINY)
     assert report.ok
@@ -210,7 +206,7 @@ def test_a_study_is_audited_by_its_settings_and_none_of_its_rounds_is_read(tmp_p
     assert {"records of this study", "contribution, record", "Gaussian release, record"} <= names_of(report)
     assert "contribution, user" not in names_of(report)
     assert bandit.ledger.spent == 0
-    with statements() as seen:
+    with statements(url) as seen:
         assert bandit.asked == 40
     assert any("tacit_rounds" in statement for statement in seen)
 

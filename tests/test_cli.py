@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from helpers import records
+from tacit import Budget, Ledger
 
 PROBLEM = """
 horizon = 2000
@@ -94,6 +97,18 @@ def test_fitting_again_returns_the_same_policy_and_another_fit_is_refused(study:
     assert len(ledger["charges"]) == 1
     assert ledger["remaining"] == 0
     assert "epsilon=1" in tacit("ledger", "show", f"sqlite:///{study}/log.parquet.ledger.db").stdout
+
+
+def test_a_restored_ledger_is_noticed_by_the_policies_that_it_forgot(study: Path) -> None:
+    url = f"sqlite:///{study}/ledger.db"
+    Ledger.create(url, Budget(epsilon=1.0, delta=1e-6))
+    with closing(sqlite3.connect(study / "ledger.db")) as live, closing(sqlite3.connect(study / "backup.db")) as backup:
+        live.backup(backup)
+    fit = ("fit", study / "problem.toml", study / "log.parquet", "--rank", 20, "--ledger", url, "--epsilon", 0.3)
+    answer(*fit, "--out", study / "policy")
+    assert answer("ledger", "check", url, study / "policy")["ok"]
+    lost = tacit("ledger", "check", f"sqlite:///{study}/backup.db", study / "policy", code=2)
+    assert "is not in this ledger" in lost.stderr
 
 
 def test_csv_and_parquet_are_the_same_data(study: Path) -> None:

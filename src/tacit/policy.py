@@ -35,12 +35,13 @@ class Policy:
     landmarks: Floats
     facts: dict[str, Any] = field(default_factory=dict)
     candidates: int = CANDIDATES
+    receipt: dict[str, Any] | None = None
 
     @classmethod
     def from_release(cls, design: Design, released: Released) -> Policy:
         posterior = decode(design, released)
         facts = design.facts() | {"records": released.records, "rank": design.rank}
-        return cls(design.problem, released.guarantee, posterior, design.features.U, facts)
+        return cls(design.problem, released.guarantee, posterior, design.features.U, facts, receipt=released.receipt)
 
     @property
     def private(self) -> bool:
@@ -137,6 +138,7 @@ class Policy:
             "tacit": __version__,
             "private": self.private,
             "guarantee": asdict(self.guarantee),
+            "receipt": self.receipt,
             "problem": self.problem.spec(),
             "posterior": {
                 "scale": self.posterior.scale,
@@ -174,6 +176,7 @@ class Policy:
             landmarks=landmarks,
             facts=about["facts"],
             candidates=about["candidates"],
+            receipt=about["receipt"],
         )
 
     def __repr__(self) -> str:

@@ -148,7 +148,7 @@ class LedgerLaws(StorageLaws):
         Ledger.create(url, WHOLE)
         for wrong in ("UPDATE tacit_account SET spent = cap + 1", "UPDATE tacit_charges SET cost = -1"):
             with connect(url).begin() as connection:
-                connection.execute(text("INSERT INTO tacit_charges VALUES ('x', 'x', '{}', '', 0, 0.0, NULL)"))
+                connection.execute(text("INSERT INTO tacit_charges VALUES ('x', 1, 'x', '{}', '', 0, 0.0, NULL)"))
                 with pytest.raises(IntegrityError):
                     connection.execute(text(wrong))
                 connection.rollback()

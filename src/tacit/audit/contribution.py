@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from tacit.core.contribution import Encoding
 from tacit.core.sums import PrivateSum
 from tacit.progress import Progress, silent
 
-Rows = NDArray[np.float64]
+Rows = NDArray[np.floating[Any]]
 Vector = list[int]
 Contribution = Callable[[Rows], Vector]  # the rows of one record, or of one user, to what they add to the sum
 
@@ -28,6 +29,8 @@ TINY, EDGE = float(np.nextafter(0.0, 1.0)), float(np.nextafter(1.0, 2.0))
 VALUES = (0.0, 1.0, -1.0, EDGE, 0.5, TINY, 1e-9, 1e6, -1e6, 1e300, math.inf, -math.inf, math.nan)
 LENGTHS = (1.0, EDGE, 1.0 + 1e-7, 1.5, 1e6)
 RECORDS = (1, 2, 7, 64)  # of one user
+SPELLINGS = (7, "7", 7.0)  # of one user's id
+WIDTHS = (np.float64, np.float64, np.float32, np.float16)  # numbers come in all of them
 KEPT = 16  # longest contributions that are improved, and compared pair by pair
 STEPS = 8  # attempts to improve each of them
 
@@ -75,27 +78,29 @@ def verdict(
 def longest_move2(
     contribution: Contribution, opposite: Callable[[Rows], Rows], blocks: Iterator[Rows], rng: np.random.Generator
 ) -> int:
-    """The square of the longest way between the contributions of two blocks, among the longest and their opposites."""
+    """The square of the longest way between two contributions: the longest ones, their opposites, and nothing."""
     longest = sorted(blocks, key=lambda rows: _norm2(contribution(rows)))[-KEPT:]
     better = [_improved(rows, contribution, rng) for rows in longest]
     ends = [contribution(rows) for block in better for rows in (block, opposite(block))]
+    ends.append([0] * len(ends[0]))  # a record that adds nothing
     return max(_norm2([x - y for x, y in zip(a, b, strict=True)]) for a in ends for b in ends)
 
 
 def adversarial_blocks(width: int, trials: int, rng: np.random.Generator, records: tuple[int, ...]) -> Iterator[Rows]:
     """`trials` blocks of rows: all of one odd value, directions of many lengths, one odd value among good ones."""
     for trial in range(trials):
-        n = records[trial // 3 % len(records)]
+        kind, turn = trial % 3, trial // 3
+        n = records[turn % len(records)]
         rows = rng.normal(size=(n, width)) * (rng.random((n, width)) < rng.choice([0.1, 0.5, 1.0]))
         rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
-        rows = np.abs(rows) if trial % 2 else rows
-        if trial % 3 == 0:
-            yield np.full((n, width), VALUES[trial // 3 % len(VALUES)])
-        elif trial % 3 == 1:
-            yield rows * LENGTHS[trial // 3 % len(LENGTHS)]
+        if kind == 0:
+            rows = np.full((n, width), VALUES[turn % len(VALUES)])
+        elif kind == 1:
+            rows = rows * LENGTHS[turn % len(LENGTHS)]
         else:
-            rows[rng.integers(n), rng.integers(width)] = VALUES[trial // 3 % len(VALUES)]
-            yield rows
+            rows[rng.integers(n), rng.integers(width)] = VALUES[turn % len(VALUES)]
+        with np.errstate(over="ignore"):
+            yield rows.astype(WIDTHS[rng.integers(len(WIDTHS))])
 
 
 def _improved(rows: Rows, contribution: Contribution, rng: np.random.Generator) -> Rows:
@@ -112,7 +117,7 @@ def _adding_to(make: type[PrivateSum], encoding: Encoding) -> Contribution:
     def contribution(rows: Rows) -> Vector:
         total = make(encoding)
         with np.errstate(all="ignore"):
-            total.add(rows, len(rows), ["the one"] * len(rows))
+            total.add(rows, len(rows), [SPELLINGS[i % len(SPELLINGS)] for i in range(len(rows))])
         return [int(value) for value in total._value()]
 
     return contribution

@@ -11,6 +11,7 @@ from tacit.errors import InputError, MissingExtraError
 
 INK, MUTED, FAINT, PAPER = "#1c2430", "#5b6675", "#d9dee5", "#fdfdfc"
 SAMPLED, EXACT, REFUTED = "#0b6e8f", "#7a5ba6", "#b3261e"
+WIDEST = 3.0  # bars end here, however wrong a claim is
 ENDINGS = (".png", ".svg", ".pdf")
 STYLE: Any = {
     "font.family": "DejaVu Sans", "font.size": 10.0, "text.color": INK, "axes.labelcolor": MUTED,
@@ -56,7 +57,7 @@ def _bar(axes: Any, y: int, finding: Finding) -> None:
     share = _share(finding)
     axes.barh(y, 1.0, height=0.62, color=FAINT, alpha=0.55)
     axes.barh(y, share, height=0.62, color=_colour(finding))
-    text = f"{finding.lower_bound:.2f} of {finding.claimed_epsilon:.2f}"
+    text = f"{_number(finding.lower_bound)} of {_number(finding.claimed_epsilon)}"
     axes.text(1.02, y, text, transform=axes.get_yaxis_transform(), va="center", color=INK if finding.ok else REFUTED)
 
 
@@ -93,5 +94,9 @@ def _colour(finding: Finding) -> str:
     return EXACT if finding.exact else SAMPLED
 
 
+def _number(epsilon: float) -> str:
+    return f"{epsilon:.2f}" if epsilon < 1000 else f"{epsilon:.1e}"
+
+
 def _share(finding: Finding) -> float:
-    return min(finding.lower_bound / finding.claimed_epsilon, 10.0) if finding.claimed_epsilon else 0.0
+    return min(finding.lower_bound / finding.claimed_epsilon, WIDEST) if finding.claimed_epsilon else 0.0

@@ -22,12 +22,13 @@ from tacit.core import Budget, Encoding, PrivateSum, Released, simulate_gaussian
 from tacit.core.events import Exponential, Gaussian
 from tacit.core.noise import discrete_gaussian
 from tacit.core.selection import selection_measurement
-from tacit.errors import InputError
+from tacit.errors import InputError, StateError
 from tacit.progress import Progress, silent
 
 Draw = Callable[[], list[int]]
 
 PROCESSES = 2
+DRAWS_OF_A_CHILD = 3 if hasattr(os, "fork") else 2
 PATIENCE = 120.0  # seconds for a child to answer
 CHILD = "import sys; from tacit.audit.randomness import child; child(*sys.argv[1:])"
 
@@ -106,6 +107,8 @@ def _draws_elsewhere(draws: tuple[Draw, ...], processes: int) -> list[tuple[int,
         for process in running:
             process.kill()
     lines = [[int(word) for word in line.split()] for text in said for line in text.splitlines()]
+    if len(lines) != processes * len(draws) * DRAWS_OF_A_CHILD:
+        raise StateError("a helper process did not answer: the audit needs to start Python a second time.")
     return [(which, tuple(what)) for which, *what in lines]
 
 

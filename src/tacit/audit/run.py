@@ -35,7 +35,7 @@ LEDGER_RHO = 4.5  # large, so that few releases tell
 
 @dataclass(frozen=True)
 class Effort:
-    """How many samples each attack takes, on each of the two datasets."""
+    """How many samples each attack takes on each of the two datasets, records it tries, processes it starts."""
 
     releases: int
     choices: int
@@ -44,11 +44,21 @@ class Effort:
     noise: int
     chosen: int
     trials: int
+    processes: int
 
 
-QUICK = Effort(releases=20_000, choices=6_000, runs=500, charged=60, noise=40_000, chosen=2_000, trials=300)
+QUICK = Effort(
+    releases=20_000, choices=6_000, runs=500, charged=60, noise=40_000, chosen=2_000, trials=300, processes=2
+)
 FULL = Effort(
-    releases=400_000, choices=100_000, runs=8_000, charged=1_000, noise=1_000_000, chosen=40_000, trials=3_000
+    releases=400_000,
+    choices=100_000,
+    runs=8_000,
+    charged=1_000,
+    noise=1_000_000,
+    chosen=40_000,
+    trials=3_000,
+    processes=4,
 )
 
 
@@ -172,7 +182,7 @@ def _checks(s: Settings, effort: Effort) -> list[Attack]:
     attacks: list[Attack] = [
         partial(check_choice_sampler, "law of permute-and-flip", event=PermuteAndFlip(s.choice), samples=effort.chosen),
         partial(check_choice_sampler, "law of the exponential", event=Exponential(s.choice), samples=effort.chosen),
-        partial(check_randomness, "nothing can be repeated"),
+        partial(check_randomness, "nothing can be repeated", processes=effort.processes),
         partial(check_seeds_are_marked, "a seed is marked"),
     ]
     if s.budget.pure:

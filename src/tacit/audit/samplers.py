@@ -50,12 +50,12 @@ def check_choice_sampler(
     *,
     event: Exponential | PermuteAndFlip,
     samples: int,
-    scores: tuple[int, ...] = (0, 700_000, 1_000_000, -900_000, 1_000_000, 300_000),
+    scores: tuple[int, ...] = (1_000_000, 0, 0, 200_000, 0, 400_000),
     delta: int = 1_000_000,
     choose: Chooser = noisy_max,
     progress: Progress = silent,
 ) -> Check:
-    """Choices among a few candidates with different scores, two of which tie."""
+    """Choices among a few candidates with different scores, some of which tie."""
     clock = Clock()
     argument, observed = np.array(scores, dtype=np.int64), np.zeros(len(scores), dtype=np.int64)
     for i in range(samples):

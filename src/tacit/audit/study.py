@@ -20,7 +20,6 @@ def attack_records(
     epsilon_if_moved: Callable[[float], float],
     trials: int,
     delta: float = 0.0,
-    statistic: Callable[[Design], Statistic] = Statistic,
     progress: Progress = silent,
 ) -> Finding:
     """The same search through the whole numeric path: points and rewards, kernel, whitening, clip, integers.
@@ -32,8 +31,9 @@ def attack_records(
     width = design.features.U.shape[1] + 1
 
     def contribution(block: Rows) -> Vector:
-        made = statistic(design)
-        made.add_points(block[:, :-1], block[:, -1], ["the one"] * len(block))
+        made = Statistic(design)
+        wide = block.astype(np.float64)
+        made.add_points(wide[:, :-1], wide[:, -1], ["the one"] * len(block))
         return [int(value) for value in made._sum._value()]
 
     blocks = adversarial_blocks(width, trials, rng, RECORDS if design.unit == "user" else (1,))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tacit.bandit.store import Store
-from tacit.core import Budget, Ledger
+from tacit.core import Budget, Ledger, release_event
 from tacit.core.database import connect
 from tacit.design import Design
 from tacit.errors import InputError
@@ -137,6 +137,9 @@ class Bandit:
 
         Called again, here or in another process, it returns the same policy: never a fresh draw, never a second charge.
         """
+        event = release_event(self.design.encoding, self.design.budget)  # a pure budget fails here, before closing
+        if not self._store.closed():
+            self.ledger.require_room(event)
         statistic = self._statistic(self._store.close(), progress)
         return statistic.release(ledger=self.ledger, request=RELEASE)
 

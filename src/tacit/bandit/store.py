@@ -126,7 +126,7 @@ class Store:
             connection.execute(insert(_rounds), rows)
             return ids
 
-        return perform(self.engine, attempt)
+        return perform(self.engine, attempt, queue=_study)
 
     def tell(self, rewards: dict[str, float | None]) -> None:
         """Writes rewards down, all of them or none. An unknown or already told id is an error."""
@@ -160,7 +160,7 @@ class Store:
                 connection.execute(update(_study).values(closed=closed))
             return int(closed)
 
-        return perform(self.engine, attempt)
+        return perform(self.engine, attempt, queue=_study)
 
     def closed(self) -> bool:
         query = select(_study.c.closed)

@@ -16,6 +16,7 @@ def demo(
     delta: Annotated[float, typer.Option(help="Goes with epsilon.")] = 1e-6,
     seed: Annotated[int, typer.Option(help="Seed of the simulated patients (the privacy noise has none).")] = 0,
     to: Annotated[Path, typer.Option("--out", help="The folder for the report and the policy.")] = Path("out/demo"),
+    picture: Annotated[Path | None, typer.Option(help="Also write one figure, PNG or SVG.")] = None,
     json: Json = False,
 ) -> None:
     """Find the right dose for every patient without learning anybody's secrets.
@@ -24,14 +25,15 @@ def demo(
     random doses, releases one differentially private policy, and compares it with uniform play, the best fixed dose and
     the formula itself. Writes a report with plots.
     """
-    from tacit.demo import run_demo, write_report
+    from tacit.demo import run_demo, write_picture, write_report
 
     with progress(json) as show:
         result = run_demo(rounds=rounds, epsilon=epsilon, delta=delta, seed=seed, progress=show)
-        to.mkdir(parents=True, exist_ok=True)
+        result.policy.save(to / "policy")
         report = to / "report.html"
         write_report(result, report)
-        result.policy.save(to / "policy")
+        if picture is not None:
+            write_picture(result, picture)
     if json:
         emit(result.to_json() | {"report": str(report), "policy": str(to / "policy")})
         return

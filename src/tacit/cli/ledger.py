@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tacit.cli.console import Json, emit, out, table
+from tacit.errors import InputError, StateError
 
 app = typer.Typer(no_args_is_help=True, help="Look into a study's budget.")
 
@@ -42,6 +44,32 @@ def show(
     rows = [[c.request, c.kind, f"{c.cost:.6g}", _when(c.created), "yes" if c.answered else "no"] for c in charges]
     table("Charges", ["request", "kind", unit, "when (UTC)", "answered"], rows)
     out.print(f"Budget {ledger.budget}: spent {unit}={ledger.spent:.6g}, left {unit}={ledger.remaining:.6g}")
+
+
+@app.command()
+def check(
+    url: Annotated[str, typer.Argument(help="The study's database.")],
+    policies: Annotated[list[Path], typer.Argument(help="Policy folders that were released from it.")],
+    json: Json = False,
+) -> None:
+    """Check that the ledger still holds the charge of each policy. It does not after an old backup was restored."""
+    from tacit.core import Ledger
+    from tacit.policy import Policy
+
+    ledger = Ledger.open(url)
+    for folder in policies:
+        policy = Policy.load(folder)
+        if policy.receipt is None:
+            raise InputError(f"{folder} has no receipt: it was simulated, not released.")
+        if ledger.receipt(policy.receipt["request"]) != policy.receipt:
+            raise StateError(
+                f"the charge of {folder} is not in this ledger: either another ledger made it, or an old copy of this one "
+                "was restored and counts spent budget as left; do not spend from it."
+            )
+    if json:
+        emit({"checked": [str(folder) for folder in policies], "ok": True})
+    else:
+        out.print(f"The ledger holds the charges of {len(policies)} policies.")
 
 
 def _when(seconds: float) -> str:

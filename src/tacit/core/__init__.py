@@ -18,7 +18,7 @@ costing anybody's privacy.
 from tacit.core.budget import Budget, Guarantee
 from tacit.core.contribution import Encoding
 from tacit.core.ledger import Charge, Ledger
-from tacit.core.release import Released, release_gaussian, simulate_gaussian
+from tacit.core.release import Released, release_event, release_gaussian, simulate_gaussian
 from tacit.core.selection import integer_weights, release_choice
 from tacit.core.sums import PrivateSum, private_sum
 
@@ -33,6 +33,7 @@ __all__ = [
     "integer_weights",
     "private_sum",
     "release_choice",
+    "release_event",
     "release_gaussian",
     "simulate_gaussian",
 ]

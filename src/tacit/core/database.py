@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
-from weakref import WeakSet
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, Table, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool
@@ -22,7 +20,6 @@ BUSY_SECONDS = 60
 LONGEST_PAUSE = 0.5
 RETRY_STATES = {"40001", "40P01", "23505", "42P07"}  # serialisation failure, deadlock, races for a key and for a table
 T = TypeVar("T")
-_pooled: WeakSet[Engine] = WeakSet()
 
 
 def connect(url: str) -> Engine:
@@ -72,8 +69,7 @@ def _sqlite(url: URL) -> Engine:
 
 
 def _server(url: URL) -> Engine:
-    engine = create_engine(url, isolation_level="SERIALIZABLE", pool_pre_ping=True, hide_parameters=True)
-    _pooled.add(engine)
+    engine = create_engine(url, isolation_level="SERIALIZABLE", poolclass=NullPool, hide_parameters=True)
 
     if engine.dialect.name == "postgresql":
 
@@ -85,23 +81,6 @@ def _server(url: URL) -> Engine:
             connection.commit()
 
     return engine
-
-
-def _after_fork() -> None:
-    """A child leaves its parent's connections alone and makes its own."""
-    for engine in list(_pooled):
-        engine.dispose(close=False)
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
-
-
-@contextmanager
-def transaction(engine: Engine) -> Iterator[Connection]:
-    """One short transaction: committed durably on leaving, rolled back on any error."""
-    with engine.begin() as connection:
-        yield connection
 
 
 def retrying(attempt: Callable[[], T]) -> T:
@@ -120,11 +99,17 @@ def retrying(attempt: Callable[[], T]) -> T:
         pause = min(2 * pause, LONGEST_PAUSE)
 
 
-def perform(engine: Engine, work: Callable[[Connection], T]) -> T:
-    """`work` in one short transaction of its own, retried when it lost a race (as even a mere reader may)."""
+def perform(engine: Engine, work: Callable[[Connection], T], queue: Table | None = None) -> T:
+    """`work` in one short transaction of its own, retried when it lost a race (as even a mere reader may).
+
+    Writers that would meet at one row name a table at which to queue: first come, first served, where mere retries
+    let the quick starve the rest. SQLite has one queue for all.
+    """
 
     def attempt() -> T:
-        with transaction(engine) as connection:
+        with engine.begin() as connection:  # committed durably on leaving, rolled back on any error
+            if queue is not None and engine.dialect.name == "postgresql":
+                connection.exec_driver_sql(f"LOCK TABLE {queue.name} IN EXCLUSIVE MODE")  # before the first snapshot
             return work(connection)
 
     return retrying(attempt)

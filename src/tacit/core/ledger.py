@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import math
+import secrets
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -31,6 +32,7 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    func,
     insert,
     inspect,
     select,
@@ -50,6 +52,7 @@ _account = Table(
     "tacit_account",
     metadata,
     Column("id", Integer, CheckConstraint("id = 1"), primary_key=True),
+    Column("name", Text, nullable=False),
     Column("measure", Text, nullable=False),
     Column("cap", BigInteger, nullable=False),
     Column("spent", BigInteger, nullable=False),
@@ -63,6 +66,7 @@ _charges = Table(
     "tacit_charges",
     metadata,
     Column("request", Text, primary_key=True),
+    Column("number", Integer, nullable=False, unique=True),
     Column("kind", Text, nullable=False),
     Column("parameters", Text, nullable=False),
     Column("binding", Text, nullable=False),  # a digest of what is private about a request; never shown
@@ -76,6 +80,7 @@ _charges = Table(
 class Charge:
     """One line of the ledger. `answered` says whether a result is stored for it."""
 
+    number: int
     request: str
     kind: str
     parameters: dict[str, Any]
@@ -109,7 +114,14 @@ class Ledger:
         cap = int(budget.amount * UNITS)
         if cap < 1 or cap >= LARGEST:
             raise InputError(f"a budget of {budget} is too small or too large to be counted: choose another.")
-        account = {"id": 1, "measure": budget.measure, "cap": cap, "spent": 0, "created": time.time()}
+        account = {
+            "id": 1,
+            "name": secrets.token_hex(8),
+            "measure": budget.measure,
+            "cap": cap,
+            "spent": 0,
+            "created": time.time(),
+        }
         terms = {"epsilon": budget.epsilon, "delta": budget.delta, "rho": budget.rho}
         try:
             connection.execute(insert(_account).values(account | terms))
@@ -160,6 +172,19 @@ class Ledger:
         result = perform(self._engine, lambda connection: connection.execute(query).scalar())
         return None if result is None else bytes(result)
 
+    def require_room(self, event: Event) -> None:
+        """Fails if the event would not fit now. Free, and no promise: somebody else may spend first."""
+        spent, cap = self._balance()
+        if spent + (cost := cost_of(event, self.budget.measure)) > cap:
+            raise BudgetError(_refusal(spent, cost, cap, self.budget))
+
+    def receipt(self, request: str) -> dict[str, Any] | None:
+        """What a policy carries to show that it was paid for: the ledger's name, the request and the charge's number."""
+        name = select(_account.c.name).scalar_subquery().label("name")
+        query = select(name, _charges.c.number).where(_charges.c.request == request)
+        row = perform(self._engine, lambda connection: connection.execute(query).one_or_none())
+        return None if row is None else {"ledger": row.name, "request": request, "number": int(row.number)}
+
     @property
     def spent(self) -> float:
         return self._balance()[0] / UNITS
@@ -171,10 +196,12 @@ class Ledger:
 
     def charges(self) -> list[Charge]:
         """Every charge ever made, oldest first."""
-        query = select(_charges).order_by(_charges.c.created)
+        query = select(_charges).order_by(_charges.c.number)
         rows = perform(self._engine, lambda connection: connection.execute(query).all())
         return [
-            Charge(r.request, r.kind, json.loads(r.parameters), r.cost / UNITS, r.created, r.result is not None)
+            Charge(
+                r.number, r.request, r.kind, json.loads(r.parameters), r.cost / UNITS, r.created, r.result is not None
+            )
             for r in rows
         ]
 
@@ -200,10 +227,11 @@ class Ledger:
             if paid.rowcount != 1:
                 account = connection.execute(select(_account.c.spent, _account.c.cap)).one()
                 raise BudgetError(_refusal(int(account.spent), cost, int(account.cap), self.budget))
-            connection.execute(insert(_charges).values(charge | {"created": time.time()}))
+            number = select(func.count()).select_from(_charges).scalar_subquery() + 1
+            connection.execute(insert(_charges).values(charge | {"number": number, "created": time.time()}))
             return None
 
-        return perform(self._engine, attempt)
+        return perform(self._engine, attempt, queue=_account)
 
     def _store(self, request: str, result: bytes) -> bytes:
         """Transaction 2. First writer wins; everybody returns what is stored."""

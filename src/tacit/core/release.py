@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.core.budget import Budget, Guarantee, epsilon_of_rho
+from tacit.core.contribution import Encoding
 from tacit.core.events import Gaussian
 from tacit.core.ledger import Ledger
 from tacit.core.noise import discrete_gaussian, gaussian_scale, simulated_gaussian
@@ -30,6 +31,7 @@ class Released:
     records: int
     bits: int
     guarantee: Guarantee
+    receipt: dict[str, Any] | None = None
 
 
 def guarantee_of(budget: Budget, unit: str, private: bool) -> Guarantee:
@@ -44,6 +46,11 @@ def guarantee_of(budget: Budget, unit: str, private: bool) -> Guarantee:
     )
 
 
+def release_event(encoding: Encoding, budget: Budget) -> Gaussian:
+    """The noise that spends all of `budget` on one release."""
+    return Gaussian(encoding.sensitivity, gaussian_scale(encoding.sensitivity, budget.zcdp))
+
+
 def release_gaussian(
     total: PrivateSum, budget: Budget, ledger: Ledger, request: str, about: dict[str, Any]
 ) -> Released:
@@ -51,8 +58,7 @@ def release_gaussian(
 
     `about` is public and becomes part of the request: the same id with another `about` is refused.
     """
-    sensitivity = total.encoding.sensitivity
-    event = Gaussian(sensitivity, gaussian_scale(sensitivity, budget.zcdp))
+    event = release_event(total.encoding, budget)
     stored = ledger.spend(
         request,
         event,
@@ -60,13 +66,12 @@ def release_gaussian(
         draw=lambda: discrete_gaussian(total._value(), event).astype("<i8").tobytes(),
     )
     values = np.frombuffer(stored, dtype="<i8").astype(np.int64)
-    return Released(
-        values, event.scale, total.records, total.encoding.bits, guarantee_of(budget, total.unit, private=True)
-    )
+    promise = guarantee_of(budget, total.unit, private=True)
+    return Released(values, event.scale, total.records, total.encoding.bits, promise, ledger.receipt(request))
 
 
 def simulate_gaussian(total: PrivateSum, budget: Budget, rng: np.random.Generator) -> Released:
     """What a release would look like, from a seeded generator. Marked as not private; charges nothing."""
-    scale = gaussian_scale(total.encoding.sensitivity, budget.zcdp)
+    scale = release_event(total.encoding, budget).scale
     values = simulated_gaussian(total._value(), scale, rng)
     return Released(values, scale, total.records, total.encoding.bits, guarantee_of(budget, total.unit, private=False))
