@@ -19,7 +19,7 @@ import numpy as np
 
 from tacit import linalg
 from tacit.core import Budget
-from tacit.design.design import DEFAULT_RANK, choose_landmarks, choose_layout
+from tacit.design.design import COARSE_RANK, DEFAULT_RANK, TUNING_POINTS, choose_landmarks, choose_layout
 from tacit.design.features import Features, clipped, moments
 from tacit.design.tuning import choose_tau, influence_quantile
 from tacit.errors import InputError
@@ -118,11 +118,17 @@ class Plan:
 
     def at(self, rounds: int, budget: Budget) -> Forecast:
         """The same for another number of rounds or another budget."""
-        share = choose_layout(self.problem, 1, budget, None).influence_share
+        share = choose_layout(self.problem, 1, budget).influence_share
         rho = (budget.epsilon or 0.0) ** 2 / 8 if budget.pure else budget.zcdp * share
         multiplier = 1.0 / math.sqrt(2.0 * rho)
+        top = slice(-COARSE_RANK, None)  # tau hardly depends on the small eigenvalues
         tau = choose_tau(
-            self._Phi, self._d, horizon=rounds, multiplier=multiplier, signal=self.signal, noise=self.noise
+            self._Phi[:TUNING_POINTS, top],
+            self._d[top],
+            horizon=rounds,
+            multiplier=multiplier,
+            signal=self.signal,
+            noise=self.noise,
         )
         q = self._Phi / np.sqrt(rounds * self._d + tau)
         s = influence_quantile(q)
@@ -184,8 +190,8 @@ class Plan:
         return "\n".join([
             f"With {f.rounds} rounds and {self.budget} the policy should lose {f.expected_error:.3g} reward a decision "
             f"(90 % of reward functions: {low:.3g} to {high:.3g}).",
-            f"Random actions lose {f.uniform_error:.3g}; the same rounds without privacy would lose {f.nonprivate_error:.3g}.",
-            f"The rounds can resolve {f.effective_dimension:.0f} directions of the kernel (rank {f.rank}, tau {f.tau:.3g}, "
+            f"Random actions lose {f.uniform_error:.3g}; the same rounds without privacy {f.nonprivate_error:.3g}.",
+            f"The rounds resolve {f.effective_dimension:.0f} directions of the kernel (rank {f.rank}, tau {f.tau:.3g}, "
             f"clip {f.clip:.3g}); privacy adds noise of {f.noise:.3g} to a prediction before it is smoothed.",
             why,
         ])  # fmt: skip
@@ -227,7 +233,7 @@ class Plan:
 
     def _needed(self, floor: float) -> int:
         """How many directions stand above what the regularisation shrinks away."""
-        return int(min(self._rank, np.sum(self._d > 0.01 * floor)))
+        return min(self._rank, int(np.sum(self._d > 0.01 * floor)))
 
     def _limit(self, error: float, nonprivate: float, uniform: float, floor: float) -> str:
         if error < 0.01 * uniform:

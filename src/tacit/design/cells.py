@@ -77,7 +77,7 @@ class Cells:
 
 
 def probabilities(counts: Floats, noise: float) -> Floats:
-    """Noisy counts to probabilities: shrunk towards uniform as far as the noise demands (James and Stein), then floored."""
+    """Noisy counts to probabilities: shrunk towards uniform as far as the noise demands (James and Stein), floored."""
     level = max(float(counts.sum()), 1.0) / len(counts)
     excess = counts - level
     trust = max(0.0, 1.0 - len(counts) * noise**2 / max(float(np.sum(excess**2)), 1e-300))

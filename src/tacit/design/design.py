@@ -67,6 +67,7 @@ class Design:
         landmarks: Floats | None = None,
         public_points: Floats | int | None = None,
         context_share: float | None = None,
+        plain: bool = False,
         signal: float = 0.3,
         noise: float = 0.3,
         progress: Progress = silent,
@@ -78,7 +79,8 @@ class Design:
         by predicted accuracy unless given; `clip=math.inf` is the paper's unclipped influence. `signal` and `noise` are
         guesses of the standard deviations of the reward function and of the noise, in units of half the reward range.
         `context_share` of the budget learns who really comes, for the decoder: 15 % where the problem has no generator,
-        none where it has. `landmarks` and `public_points` (a number, or the points in unit coordinates) are for experts and tests.
+        none where it has; `plain` releases USCA's own statistic and nothing else. `landmarks` and `public_points` (a
+        number, or the points in unit coordinates) are for experts and tests.
         """
         rng = _generator(rng)
         _check(horizon, budget, rank, tau, clip, context_share)
@@ -102,7 +104,7 @@ class Design:
         elif math.isinf(clip):
             clip = _largest_influence(features, A, points)
         law = _moments(features, A, clip, points, progress)
-        layout = choose_layout(problem, features.rank, budget, context_share)
+        layout = choose_layout(problem, features.rank, budget, context_share, plain)
         return cls(problem, horizon, budget, features, A, float(tau), float(clip), law, layout, unit)
 
     @property
@@ -180,6 +182,7 @@ class Design:
             "clip": self.clip,
             "unit": self.unit,
             "context_share": self.layout.context_share,
+            "plain": not self.layout.energy_share,
         }
 
     @classmethod
@@ -196,7 +199,7 @@ class Design:
             tau=facts["tau"],
             clip=facts["clip"],
             moments=Moments(arrays["signal"], arrays["energy"]),
-            layout=choose_layout(problem, features.rank, budget, facts["context_share"]),
+            layout=choose_layout(problem, features.rank, budget, facts["context_share"], facts["plain"]),
             unit=facts["unit"],
         )
 
@@ -244,9 +247,11 @@ def tune(
     return choose_tau(Phi @ V, np.maximum(d, 0.0), horizon=horizon, multiplier=multiplier, signal=signal, noise=noise)
 
 
-def choose_layout(problem: Problem, rank: int, budget: Budget, context_share: float | None) -> Layout:
+def choose_layout(
+    problem: Problem, rank: int, budget: Budget, context_share: float | None = None, plain: bool = False
+) -> Layout:
     """What records write. A pure budget never releases the sum, so its decisions get all of it."""
-    if budget.pure:
+    if budget.pure or plain:
         return Layout(rank, None)
     if context_share is None:
         context_share = CONTEXT_SHARE if problem.generator is None else 0.0
