@@ -23,7 +23,7 @@ def small_problem() -> tacit.Problem:
 
 def small_design(horizon: int = 1000, rank: int = 20, seed: int = 0) -> tacit.Design:
     return tacit.Design.build(
-        small_problem(), horizon=horizon, budget=BUDGET, rng=seed, rank=rank, tau=10.0, public_points=2000
+        small_problem(), horizon=horizon, budget=BUDGET, rng=seed, rank=rank, tau=10.0, public_points=2000, plain=True
     )
 
 

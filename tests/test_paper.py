@@ -97,6 +97,7 @@ def unclipped(problem: Problem, Z: Floats, landmarks: Floats, horizon: int, tau:
         clip=math.inf,
         landmarks=landmarks,
         public_points=Z,
+        plain=True,
     )
 
 

@@ -16,6 +16,9 @@ import pytest
 import tacit
 from helpers import BUDGET, records, small_design
 from tacit import InputError, Policy
+from tacit.core import simulate_gaussian
+from tacit.decoder import decode
+from tacit.kernels.ard import spread, with_lengthscales
 
 DESIGN = small_design(horizon=20_000, rank=60)
 POLICY = DESIGN.statistic().add(*records(20_000)).simulate_release(np.random.default_rng(0))
@@ -71,18 +74,26 @@ def test_the_fast_path_for_product_kernels_equals_the_plain_one() -> None:
     assert np.allclose(plain.decide(CONTEXTS), POLICY.decide(CONTEXTS), atol=1e-6)
 
 
-def test_the_standard_deviation_is_that_of_the_posterior() -> None:
-    """Against the direct formula  v k(w,w) - v^2 k_U' L^-T G' S^-1 G L^-1 k_U."""
-    problem, posterior = DESIGN.problem, POLICY.posterior
-    w = np.hstack([np.full((3, 1), 0.4), problem.contexts.encode(problem.contexts.read(CONTEXTS).columns)])
-    v, c, n, s = posterior.scale, posterior.energy, 20_000, DESIGN.clip
+def test_mean_and_deviation_are_those_of_the_posterior() -> None:
+    """Against the formula with theta ~ N(0, v P), P = L^-1 k'(U, U) L^-T, written down directly."""
+    statistic = DESIGN.statistic().add(*records(20_000))
+    released = simulate_gaussian(statistic._sum, BUDGET, np.random.default_rng(0))
+    posterior = decode(DESIGN, released)
+    problem, n, s, v = DESIGN.problem, 20_000, DESIGN.clip, posterior.scale
+    U, L = DESIGN.features.U, DESIGN.features.L
+    b = released.values * s / 2**24
     G = n * DESIGN.moments.signal
-    noise = (2 * s) ** 2 / (2 * BUDGET.zcdp)
-    S = v * G @ G.T + n * c * DESIGN.moments.energy + noise * np.eye(DESIGN.rank)
+    N = n * posterior.energy * DESIGN.moments.energy + (2 * s) ** 2 / (2 * BUDGET.zcdp) * np.eye(DESIGN.rank)
+    kernel = with_lengthscales(spread(problem.k, problem.dimension), posterior.lengthscales)
+    P = np.linalg.solve(L, np.linalg.solve(L, kernel(U, U)).T)
+    gain = v * P @ G.T @ np.linalg.inv(v * G @ P @ G.T + N)
+    covariance = v * P - gain @ G @ (v * P)
+    w = np.hstack([np.full((3, 1), 0.4), problem.contexts.encode(problem.contexts.read(CONTEXTS).columns)])
     phi = DESIGN.features(w)
-    covariance = v * np.eye(DESIGN.rank) - v**2 * G.T @ np.linalg.solve(S, G)
     direct = np.einsum("ni,ij,nj->n", phi, covariance, phi) + v * (1 - np.sum(phi**2, axis=1))
-    assert np.allclose(POLICY.std([[40.0]] * 3, CONTEXTS) * 2, np.sqrt(direct), rtol=1e-4)
+    policy = Policy.from_release(DESIGN, released)
+    assert np.allclose(policy.mean([[40.0]] * 3, CONTEXTS), 0.5 + 0.5 * phi @ gain @ b, rtol=1e-4)
+    assert np.allclose(policy.std([[40.0]] * 3, CONTEXTS) * 2, np.sqrt(direct), rtol=1e-3)
 
 
 def test_more_data_makes_the_policy_surer() -> None:
@@ -111,7 +122,7 @@ def test_a_saved_policy_decides_as_before_and_holds_plain_data_only(tmp_path: Pa
     assert about["private"] is False
     assert about["guarantee"]["unit"] == "record"
     with np.load(folder / "policy.npz", allow_pickle=False) as arrays:
-        assert set(arrays.files) == {"landmarks", "weights", "shrinkage"}
+        assert set(arrays.files) == {"landmarks", "weights", "reduction"}
 
 
 def test_a_policy_of_another_version_is_refused_with_a_sentence(tmp_path: Path) -> None:

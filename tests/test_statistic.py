@@ -91,7 +91,7 @@ def test_a_record_is_encoded_alike_alone_and_in_a_crowd() -> None:
         np.array(total(DESIGN.statistic().add(doses[i : i + 1], contexts[i : i + 1], rewards[i : i + 1])), dtype=object)
         for i in range(300)
     )
-    assert list(crowd) == list(alone)
+    assert list(crowd) == list(np.asarray(alone))
 
 
 @pytest.mark.parametrize(

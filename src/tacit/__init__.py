@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tacit.errors import BudgetError, InputError, RequestConflictError, StateError, TacitError
     from tacit.kernels import RBF, Categorical, Joint, Linear, Matern, RationalQuadratic, Separable
     from tacit.once import decide_once
+    from tacit.plan import plan
     from tacit.policy import Policy
     from tacit.problem import Problem
     from tacit.statistic import Statistic
@@ -28,6 +29,7 @@ _ROOMS = {
     "errors": ("BudgetError", "InputError", "RequestConflictError", "StateError", "TacitError"),
     "kernels": ("Categorical", "Joint", "Linear", "Matern", "RBF", "RationalQuadratic", "Separable"),
     "once": ("decide_once",),
+    "plan": ("plan",),
     "policy": ("Policy",),
     "problem": ("Problem",),
     "statistic": ("Statistic",),
@@ -39,7 +41,7 @@ __all__ = [
     "Ball", "Bandit", "Box", "Budget", "BudgetError", "Catalogue", "Categorical", "Categories", "Decision", "Design",
     "Guarantee", "InputError", "Joint", "Ledger", "Linear", "Matern", "Mixed", "Policy", "Problem", "RBF",
     "RationalQuadratic", "RequestConflictError", "Separable", "Simplex", "StateError", "Statistic", "TacitError",
-    "__version__", "contexts", "decide_once", "kernels", "paper",
+    "__version__", "contexts", "decide_once", "kernels", "paper", "plan",
 ]  # fmt: skip
 
 

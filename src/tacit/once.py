@@ -38,7 +38,8 @@ def decide_once(
         raise InputError(f"candidates must be at least 1, got {candidates!r}: try 1024.")
     menu = problem.actions.candidate_points(candidates)
     points = np.hstack([menu, np.repeat(problem.context_points(table), len(menu), axis=0)])
-    theta = integer_weights(design.influence(points), design.encoding)
+    q = np.pad(design.influence(points), ((0, 0), (0, design.layout.size - design.rank)))
+    theta = integer_weights(q, design.encoding)
     chosen = release_choice(
         statistic._sum,
         theta,

@@ -69,8 +69,9 @@ class Policy:
     def std(self, actions: Any, contexts: Any) -> Any:
         """The posterior standard deviation of the expected reward, in the user's units."""
         points = self._pairs(actions, contexts)
-        reduction = self.problem.k(points, self.landmarks) @ self.posterior.shrinkage.T
-        variance = self.posterior.scale * self.problem.k.diagonal(points) - np.sum(reduction**2, axis=1)
+        k_U = self.problem.k(points, self.landmarks)
+        explained = np.sum((k_U @ self.posterior.reduction) * k_U, axis=1)
+        variance = self.posterior.scale * self.problem.k.diagonal(points) - explained
         low, high = self.problem.reward_range
         return np.sqrt(np.maximum(variance, 0.0)) * (high - low) / 2
 
@@ -139,7 +140,11 @@ class Policy:
             "guarantee": asdict(self.guarantee),
             "receipt": self.receipt,
             "problem": self.problem.spec(),
-            "posterior": {"scale": self.posterior.scale, "energy": self.posterior.energy},
+            "posterior": {
+                "scale": self.posterior.scale,
+                "energy": self.posterior.energy,
+                "lengthscales": list(self.posterior.lengthscales),
+            },
             "candidates": self.candidates,
             "facts": self.facts,
         }
@@ -147,7 +152,7 @@ class Policy:
             folder / "policy.npz",
             landmarks=self.landmarks,
             weights=self.posterior.weights,
-            shrinkage=self.posterior.shrinkage,
+            reduction=self.posterior.reduction,
         )
         (folder / "policy.json").write_text(json.dumps(about, indent=2) + "\n")
         return folder
@@ -163,11 +168,11 @@ class Policy:
                 f"use the version that wrote it ({about.get('tacit', 'unknown')})."
             )
         with np.load(folder / "policy.npz", allow_pickle=False) as arrays:
-            landmarks, weights, shrinkage = (arrays[name] for name in ("landmarks", "weights", "shrinkage"))
+            landmarks, weights, reduction = (arrays[name] for name in ("landmarks", "weights", "reduction"))
         return cls(
             problem=Problem.from_spec(about["problem"], kernel=kernel),
             guarantee=Guarantee(**about["guarantee"]),
-            posterior=Posterior(weights, shrinkage, **about["posterior"]),
+            posterior=Posterior(weights, reduction, **about["posterior"]),
             landmarks=landmarks,
             facts=about["facts"],
             candidates=about["candidates"],

@@ -66,8 +66,15 @@ class Problem:
 
     def public_points(self, n: int, rng: Rng) -> Floats:
         """`n` joint points from play x generator: the algorithm's own coins, never data."""
-        draw_action, draw_context = self._draw  # type: ignore[attr-defined]
-        return np.hstack([draw_action(n, rng), draw_context(n, rng)])
+        return np.hstack([self.draw_actions(n, rng), self.draw_contexts(n, rng)])
+
+    def draw_actions(self, n: int, rng: Rng) -> Floats:
+        """`n` actions as they are played, in unit coordinates."""
+        return self._draw[0](n, rng)  # type: ignore[attr-defined]
+
+    def draw_contexts(self, n: int, rng: Rng) -> Floats:
+        """`n` contexts from the public generator, in unit coordinates."""
+        return self._draw[1](n, rng)  # type: ignore[attr-defined]
 
     def context_points(self, table: Table) -> Floats:
         """A visitor's contexts in unit coordinates; a missing or unknown coordinate is the middle of its range."""

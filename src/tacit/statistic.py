@@ -10,7 +10,6 @@ import numpy as np
 
 from tacit.core import Ledger, PrivateSum, private_sum, release_gaussian, simulate_gaussian
 from tacit.design import Design
-from tacit.design.features import clipped
 from tacit.errors import InputError
 from tacit.policy import Policy
 from tacit.progress import Progress, silent
@@ -100,8 +99,9 @@ class Statistic:
         block, weight = np.full((BLOCK, points.shape[1]), 0.5), np.zeros(BLOCK)
         block[:n] = np.where(known[:, None], points, 0.5)
         weight[:n] = np.where(known, y, 0.0)
-        s = self.design.clip
-        rows = clipped(self.design.influence(block), s) * (weight / s)[:, None]
+        counts = np.zeros(BLOCK)
+        counts[:n] = known
+        rows = self.design.rows(block, weight, counts)
         part.add(rows, records=n, users=users)
 
     def __repr__(self) -> str:

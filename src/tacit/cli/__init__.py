@@ -13,6 +13,7 @@ from tacit.cli.console import Json, emit, err, out
 from tacit.cli.decide import decide
 from tacit.cli.demo import demo
 from tacit.cli.fit import fit
+from tacit.cli.plan import plan
 from tacit.errors import TacitError
 
 app = typer.Typer(
@@ -22,6 +23,7 @@ app = typer.Typer(
     help="Tacit learns which action is best for which context from data that must stay private.",
 )
 app.command()(demo)
+app.command()(plan)
 app.command()(fit)
 app.command()(decide)
 app.command()(audit)

@@ -63,8 +63,8 @@ def check(
             raise InputError(f"{folder} has no receipt: it was simulated, not released.")
         if ledger.receipt(policy.receipt["request"]) != policy.receipt:
             raise StateError(
-                f"the charge of {folder} is not in this ledger: either another ledger made it, or an old copy of this one "
-                "was restored and counts spent budget as left; do not spend from it."
+                f"the charge of {folder} is not in this ledger: either another ledger made it, or an old copy of this "
+                "one was restored and counts spent budget as left; do not spend from it."
             )
     if json:
         emit({"checked": [str(folder) for folder in policies], "ok": True})

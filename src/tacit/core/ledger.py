@@ -179,7 +179,7 @@ class Ledger:
             raise BudgetError(_refusal(spent, cost, cap, self.budget))
 
     def receipt(self, request: str) -> dict[str, Any] | None:
-        """What a policy carries to show that it was paid for: the ledger's name, the request and the charge's number."""
+        """What a policy carries to show that it was paid for: the ledger's name, the request, the charge's number."""
         name = select(_account.c.name).scalar_subquery().label("name")
         query = select(name, _charges.c.number).where(_charges.c.request == request)
         row = perform(self._engine, lambda connection: connection.execute(query).one_or_none())

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,10 @@ import numpy as np
 
 from tacit import linalg
 from tacit.core import Budget, Encoding, private_sum
-from tacit.design.features import Features, Moments, chunks, moments
+from tacit.design.cells import Cells
+from tacit.design.features import Features, Moments, chunks, clipped, moments
 from tacit.design.landmarks import pivots
+from tacit.design.layout import CONTEXT_SHARE, ENERGY_SHARE, Layout
 from tacit.design.tuning import choose_tau, influence_quantile
 from tacit.errors import InputError
 from tacit.problem import Problem
@@ -31,6 +34,7 @@ DEFAULT_RANK = 500
 COARSE_RANK = 150
 TUNING_POINTS = 2048
 CLIP_POINTS = 8192
+LAW_POINTS = 20_480
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +49,7 @@ class Design:
     tau: float
     clip: float
     moments: Moments
+    layout: Layout
     unit: str = "record"
 
     @classmethod
@@ -61,6 +66,8 @@ class Design:
         clip: float | None = None,
         landmarks: Floats | None = None,
         public_points: Floats | int | None = None,
+        context_share: float | None = None,
+        plain: bool = False,
         signal: float = 0.3,
         noise: float = 0.3,
         progress: Progress = silent,
@@ -71,10 +78,12 @@ class Design:
         `rank` is the largest number of landmarks (fewer where the kernel needs fewer). `tau` and `clip` are chosen
         by predicted accuracy unless given; `clip=math.inf` is the paper's unclipped influence. `signal` and `noise` are
         guesses of the standard deviations of the reward function and of the noise, in units of half the reward range.
-        `landmarks` and `public_points` (a number, or the points in unit coordinates) are for experts and tests.
+        `context_share` of the budget learns who really comes, for the decoder: 15 % where the problem has no generator,
+        none where it has; `plain` releases USCA's own statistic and nothing else. `landmarks` and `public_points` (a
+        number, or the points in unit coordinates) are for experts and tests.
         """
         rng = _generator(rng)
-        _check(horizon, budget, rank, tau, clip)
+        _check(horizon, budget, rank, tau, clip, context_share)
         private_sum(Encoding(rank=1, horizon=horizon), unit)  # an unknown unit fails here
         points = _Points(problem, public_points, rng)
         progress("choosing tau and landmarks", 0, 2)
@@ -95,7 +104,8 @@ class Design:
         elif math.isinf(clip):
             clip = _largest_influence(features, A, points)
         law = _moments(features, A, clip, points, progress)
-        return cls(problem, horizon, budget, features, A, float(tau), float(clip), law, unit)
+        layout = choose_layout(problem, features.rank, budget, context_share, plain)
+        return cls(problem, horizon, budget, features, A, float(tau), float(clip), law, layout, unit)
 
     @property
     def rank(self) -> int:
@@ -104,7 +114,7 @@ class Design:
     @property
     def encoding(self) -> Encoding:
         """The public shape of a contribution: integers, bits, bound."""
-        return Encoding(rank=self.rank, horizon=self.horizon)
+        return Encoding(rank=self.layout.size, horizon=self.horizon)
 
     @cached_property
     def influence_map(self) -> Floats:
@@ -116,6 +126,22 @@ class Design:
         k, U = self.problem.k, self.features.U
         k_U = k(points, U) if k.rowwise else np.vstack([k(points[i : i + 1], U) for i in range(len(points))])
         return k_U @ self.influence_map.T
+
+    def rows(self, points: Floats, y: Floats, known: Floats) -> Floats:
+        """What records write into the sum, as floating-point rows of norm at most 1 (up to rounding)."""
+        influence = clipped(self.influence(points), self.clip) / self.clip
+        return self.layout.rows(influence, y, points[:, self.problem.actions.dimension :], known)
+
+    def moments_under(self, contexts: Callable[[int, np.random.Generator], Floats]) -> Moments:
+        """The law of the statistic if contexts come from another generator. Public coins, the same every time."""
+        rng = np.random.default_rng(int(self.fingerprint, 16))
+        signal = energy = np.zeros((self.rank, self.rank))
+        for n in chunks(LAW_POINTS):
+            actions = self.problem.draw_actions(n, rng)
+            Phi = self.features(np.hstack([actions, contexts(n, rng)]))
+            part = moments(Phi, Phi @ self.whitening.T, self.clip)
+            signal, energy = signal + n * part.signal, energy + n * part.energy
+        return Moments(signal / LAW_POINTS, energy / LAW_POINTS)
 
     def statistic(self) -> Statistic:
         """An empty statistic of this design, ready for private records."""
@@ -129,7 +155,11 @@ class Design:
         bits of a matrix product, which differ between machines."""
         digest = hashlib.sha256(np.ascontiguousarray(self.features.U, dtype="<f8").tobytes())
         numbers = [f"{value:.6e}" for value in (self.tau, self.clip, np.trace(self.whitening))]
-        digest.update(json.dumps([self.problem.spec(), self.horizon, str(self.budget), self.unit, numbers]).encode())
+        digest.update(
+            json.dumps(
+                [self.problem.spec(), self.horizon, str(self.budget), self.unit, self.layout.context_share, numbers]
+            ).encode()
+        )
         return digest.hexdigest()[:32]
 
     def arrays(self) -> dict[str, Floats]:
@@ -151,24 +181,26 @@ class Design:
             "tau": self.tau,
             "clip": self.clip,
             "unit": self.unit,
+            "context_share": self.layout.context_share,
+            "plain": not self.layout.energy_share,
         }
 
     @classmethod
     def restore(cls, problem: Problem, facts: dict[str, Any], arrays: dict[str, Floats]) -> Design:
         """The inverse of `facts()` and `arrays()`."""
         features = Features(problem.k, arrays["landmarks"], arrays["cholesky"])
-        law = Moments(arrays["signal"], arrays["energy"])
         budget = Budget(**facts["budget"])
         return cls(
-            problem,
-            facts["horizon"],
-            budget,
-            features,
-            arrays["whitening"],
-            facts["tau"],
-            facts["clip"],
-            law,
-            facts["unit"],
+            problem=problem,
+            horizon=facts["horizon"],
+            budget=budget,
+            features=features,
+            whitening=arrays["whitening"],
+            tau=facts["tau"],
+            clip=facts["clip"],
+            moments=Moments(arrays["signal"], arrays["energy"]),
+            layout=choose_layout(problem, features.rank, budget, facts["context_share"], facts["plain"]),
+            unit=facts["unit"],
         )
 
     def __repr__(self) -> str:
@@ -213,6 +245,18 @@ def tune(
     rho = (budget.epsilon or 0.0) ** 2 / 8 if budget.pure else budget.zcdp
     multiplier = 1.0 / math.sqrt(2.0 * rho)
     return choose_tau(Phi @ V, np.maximum(d, 0.0), horizon=horizon, multiplier=multiplier, signal=signal, noise=noise)
+
+
+def choose_layout(
+    problem: Problem, rank: int, budget: Budget, context_share: float | None = None, plain: bool = False
+) -> Layout:
+    """What records write. A pure budget never releases the sum, so its decisions get all of it."""
+    if budget.pure or plain:
+        return Layout(rank, None)
+    if context_share is None:
+        context_share = CONTEXT_SHARE if problem.generator is None else 0.0
+    cells = Cells(problem.contexts) if context_share else None
+    return Layout(rank, cells, context_share, ENERGY_SHARE)
 
 
 def choose_landmarks(problem: Problem, floor: float, rank: int, rng: np.random.Generator) -> Floats:
@@ -264,7 +308,9 @@ def _generator(rng: np.random.Generator | int) -> np.random.Generator:
     raise InputError(f"rng must be a numpy Generator or a non-negative seed, got {rng!r}.")
 
 
-def _check(horizon: int, budget: Budget, rank: int | None, tau: float | None, clip: float | None) -> None:
+def _check(
+    horizon: int, budget: Budget, rank: int | None, tau: float | None, clip: float | None, context_share: float | None
+) -> None:
     if not isinstance(horizon, int | np.integer) or horizon < 1:
         raise InputError(f"horizon must be a whole number of rounds of at least 1, got {horizon!r}.")
     if not isinstance(budget, Budget):
@@ -275,3 +321,5 @@ def _check(horizon: int, budget: Budget, rank: int | None, tau: float | None, cl
     for name, value in (("tau", tau), ("clip", clip)):
         if value is not None and not value > 0:
             raise InputError(f"{name} must be positive, got {value!r}.")
+    if context_share is not None and not 0 <= context_share < 0.9:
+        raise InputError(f"context_share must be in [0, 0.9), got {context_share!r}: it is a share of the budget.")

@@ -1,0 +1,89 @@
+"""`tacit plan`: how good the policy will be, before any data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tacit.cli.console import Json, emit, err, out, progress, table
+from tacit.errors import InputError
+
+if TYPE_CHECKING:
+    from tacit.plan import Forecast, Plan
+
+
+def plan(
+    problem: Annotated[Path, typer.Argument(help="The problem, as TOML (see examples/dosing.toml).")],
+    rounds: Annotated[int | None, typer.Option(help="Rounds to collect; `horizon` of the file otherwise.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Privacy budget; [budget] of the file otherwise.")] = None,
+    delta: Annotated[float, typer.Option(help="Goes with --epsilon.")] = 1e-6,
+    target: Annotated[
+        float | None, typer.Option(help="An error to reach: prints the rounds and epsilon it takes.")
+    ] = None,
+    signal: Annotated[
+        float, typer.Option(help="How much the expected reward varies, as a share of half its range.")
+    ] = 0.3,
+    noise: Annotated[float, typer.Option(help="How much a reward varies around that, likewise.")] = 0.3,
+    rank: Annotated[int | None, typer.Option(help="The largest number of landmarks.")] = None,
+    figure: Annotated[Path | None, typer.Option(help="Draw the trade-off: a PNG, SVG or HTML file.")] = None,
+    json: Json = False,
+) -> None:
+    """Predict the error of a study before it is run: how many rounds, how much privacy, how good a policy.
+
+    The error is the reward lost per decision against always taking the best action. It is predicted by drawing reward
+    functions from the kernel and released numbers from their law. Planning needs no data and costs no budget.
+    """
+    from tacit.core import Budget
+    from tacit.files import read_problem
+    from tacit.plan import plan as make_plan
+
+    spec = read_problem(problem)
+    horizon = rounds or spec.horizon
+    budget = Budget(epsilon=epsilon, delta=delta) if epsilon is not None else spec.budget
+    if horizon is None or budget is None:
+        raise InputError(
+            "say how many --rounds and how much --epsilon, or put horizon and [budget] into the problem file."
+        )
+    with progress(json) as show:
+        planned = make_plan(
+            spec.problem, horizon=horizon, budget=budget, signal=signal, noise=noise, rank=rank, progress=show
+        )
+        forecast = planned.forecast
+        answers = _answers(planned, target)
+        if figure is not None:
+            from tacit.plan_figure import draw
+
+            draw(planned, figure)
+    if json:
+        emit(forecast.to_json() | answers)
+        return
+    out.print(planned.explain(), soft_wrap=True)
+    for question, answer in answers.items():
+        out.print(f"{question.replace('_', ' ')}: [bold]{answer}[/bold]", soft_wrap=True)
+    with progress(json):
+        _what_if(planned, forecast)
+    if figure is not None:
+        err.print(f"Figure: {figure}")
+
+
+def _answers(planned: Plan, target: float | None) -> dict[str, object]:
+    """The two inverse questions, each with its number or with why there is none."""
+    if target is None:
+        return {}
+    found: dict[str, object] = {"target_error": target}
+    for name, ask in (("rounds_for_target", planned.rounds_for), ("epsilon_for_target", planned.epsilon_for)):
+        try:
+            found[name] = ask(target)
+        except InputError as error:
+            found[name] = str(error)
+    return found
+
+
+def _what_if(planned: Plan, forecast: Forecast) -> None:
+    rounds = [max(1, round(forecast.rounds * factor)) for factor in (0.3, 1, 3, 10)]
+    epsilons = [0.3, 1.0, 3.0]
+    found = {(f.rounds, f.epsilon): f.expected_error for f in planned.curve(rounds, epsilons)}
+    rows = [[f"{t:,} rounds", *(f"{found[t, e]:.3g}" for e in epsilons)] for t in rounds]
+    table("Expected error, what if", ["", *(f"epsilon {e:g}" for e in epsilons)], rows)

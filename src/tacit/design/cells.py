@@ -1,0 +1,97 @@
+"""Contexts in cells: a histogram per column, counted privately, and a generator made from the noisy counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacit.domains import Domain, Mixed
+from tacit.domains.finite import Finite
+from tacit.tables import Floats
+
+BINS = 12
+Rng = np.random.Generator
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One thing that is counted: a coordinate cut into bins, or a label."""
+
+    at: slice
+    labels: Finite | None
+
+    @property
+    def size(self) -> int:
+        return BINS if self.labels is None else len(self.labels.labels)
+
+    def index(self, points: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:
+        if self.labels is not None:
+            return self.labels.nearest(points[:, self.at])
+        return np.clip(points[:, self.at.start] * BINS, 0, BINS - 1).astype(np.intp)
+
+    def draw(self, probabilities: Floats, n: int, rng: Rng) -> Floats:
+        cells = rng.choice(self.size, size=n, p=probabilities)
+        if self.labels is not None:
+            return self.labels.candidate_points(0)[cells]
+        return ((cells + rng.random(n)) / BINS)[:, None]
+
+
+class Cells:
+    """Every column of a context domain, side by side."""
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain = domain
+        self._columns = _columns_of(domain)
+        self._starts = np.cumsum([0] + [column.size for column in self._columns])
+
+    @property
+    def size(self) -> int:
+        return int(self._starts[-1])
+
+    @property
+    def columns(self) -> int:
+        return len(self._columns)
+
+    def onehot(self, contexts: Floats) -> Floats:
+        """One row per context with a 1 in one cell of each column: its norm is sqrt(columns)."""
+        marks = np.zeros((len(contexts), self.size))
+        rows = np.arange(len(contexts))
+        for column, start in zip(self._columns, self._starts, strict=False):
+            marks[rows, start + column.index(contexts)] = 1.0
+        return marks
+
+    def generator(self, counts: Floats, noise: float) -> Callable[[int, Rng], Floats]:
+        """Draws unit coordinates column by column, as the noisy counts say."""
+        laws = [
+            probabilities(counts[start : start + column.size], noise)
+            for column, start in zip(self._columns, self._starts, strict=False)
+        ]
+
+        def draw(n: int, rng: Rng) -> Floats:
+            drawn = [column.draw(law, n, rng) for column, law in zip(self._columns, laws, strict=True)]
+            return self.domain.project_points(np.hstack(drawn))
+
+        return draw
+
+
+def probabilities(counts: Floats, noise: float) -> Floats:
+    """Noisy counts to probabilities: shrunk towards uniform as far as the noise demands (James and Stein), floored."""
+    level = max(float(counts.sum()), 1.0) / len(counts)
+    excess = counts - level
+    trust = max(0.0, 1.0 - len(counts) * noise**2 / max(float(np.sum(excess**2)), 1e-300))
+    p = np.maximum(level + trust * excess, 0.02 * level)
+    return np.asarray(p / p.sum())
+
+
+def _columns_of(domain: Domain, start: int = 0) -> list[Column]:
+    if isinstance(domain, Mixed):
+        columns = []
+        for part in domain.parts:
+            columns += _columns_of(part, start)
+            start += part.dimension
+        return columns
+    if isinstance(domain, Finite):
+        return [Column(slice(start, start + domain.dimension), domain)]
+    return [Column(slice(i, i + 1), None) for i in range(start, start + domain.dimension)]

@@ -1,0 +1,63 @@
+"""What one record writes: three blocks of one vector, so that one sum and one release carry them all.
+
+    [ sqrt(a) q_s(w) y / s  |  sqrt(h / p) onehot(context)  |  sqrt(e) y^2 ]        a + h + e = 1
+
+The first block is USCA's statistic. The second counts contexts, one cell per column (there are `p` columns), so that
+the decoder learns who really came. The third measures the energy of the rewards, which sets the decoder's noise level.
+Each block has norm at most the root of its share, so the row has norm at most 1 and the trusted core's bound holds
+without a new argument. Splitting the norm is splitting the budget: a share of `h` costs `h rho`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacit.design.cells import Cells
+from tacit.tables import Floats
+
+CONTEXT_SHARE = 0.15
+ENERGY_SHARE = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The blocks: `rank` influences, the cells of the contexts (none where their law is public), and the energy."""
+
+    rank: int
+    cells: Cells | None
+    context_share: float = 0.0
+    energy_share: float = 0.0
+
+    @property
+    def size(self) -> int:
+        return self.rank + (self.cells.size if self.cells else 0) + (1 if self.energy_share else 0)
+
+    @property
+    def influence_share(self) -> float:
+        return 1.0 - self.context_share - self.energy_share
+
+    def rows(self, influence: Floats, y: Floats, contexts: Floats, known: Floats) -> Floats:
+        """Rows for influences that are clipped and divided by the clip; `known` is 0 for records that add nothing."""
+        blocks = [influence * (np.sqrt(self.influence_share) * y)[:, None]]
+        if self.cells is not None:
+            blocks.append(self.cells.onehot(contexts) * (self._count_weight * known)[:, None])
+        if self.energy_share:
+            blocks.append((np.sqrt(self.energy_share) * y**2)[:, None])
+        return np.hstack(blocks)
+
+    def split(self, values: Floats) -> tuple[Floats, Floats | None, float | None]:
+        """A sum of rows, back to (sum q_s y / s, counts of contexts, sum of y^2)."""
+        b = values[: self.rank] / np.sqrt(self.influence_share)
+        end = self.size - (1 if self.energy_share else 0)
+        counts = values[self.rank : end] / self._count_weight if self.cells is not None else None
+        return b, counts, float(values[-1]) / np.sqrt(self.energy_share) if self.energy_share else None
+
+    @property
+    def _count_weight(self) -> float:
+        return float(np.sqrt(self.context_share / self.cells.columns)) if self.cells is not None else 0.0
+
+    def count_noise(self, noise: float) -> float:
+        """The standard deviation of the noise in one count, given that of one entry of the vector."""
+        return noise / self._count_weight

@@ -1,0 +1,260 @@
+"""Planning: how good the policy will be, before any data is collected.
+
+`T`, the budget, the kernel and the public points are known, and so is the law of the released vector given the reward
+function. Draw reward functions from the prior and released vectors from their law, decode, and read off the error
+rate. Nothing here grows with `T`.
+
+    bhat | theta ~ N(G theta, N)      error = E_c[ max_x f(x, c) - f(xhat(c), c) ]
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tacit import linalg
+from tacit.core import Budget
+from tacit.design.design import COARSE_RANK, DEFAULT_RANK, TUNING_POINTS, choose_landmarks, choose_layout
+from tacit.design.features import Features, clipped, moments
+from tacit.design.tuning import choose_tau, influence_quantile
+from tacit.errors import InputError
+from tacit.problem import Problem
+from tacit.progress import Progress, silent
+from tacit.tables import Floats
+
+POINTS = 4096  # public points behind every expectation
+CONTEXTS, ACTIONS = 64, 64  # where the error is read off
+FUNCTIONS = 128  # reward functions drawn from the prior
+MOST_ROUNDS = 10**9
+SMALLEST_EPSILON, LARGEST_EPSILON = 1e-3, 100.0
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What to expect of one study. Errors are in the user's units of reward."""
+
+    rounds: int
+    epsilon: float | None
+    delta: float
+    expected_error: float
+    band: tuple[float, float]
+    uniform_error: float
+    nonprivate_error: float
+    rank: int
+    tau: float
+    clip: float
+    effective_dimension: float
+    noise: float
+    limited_by: str
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def plan(
+    problem: Problem,
+    *,
+    horizon: int,
+    budget: Budget,
+    rng: np.random.Generator | int = 0,
+    rank: int | None = None,
+    signal: float = 0.3,
+    noise: float = 0.3,
+    progress: Progress = silent,
+) -> Plan:
+    """Plans a study: the error to expect, what limits it, and the answers to the inverse questions.
+
+    `signal` and `noise` are guesses of the standard deviations of the reward function and of the reward around it, in
+    units of half the reward range. `rng` draws public coins; the default makes plans repeatable.
+    """
+    if not isinstance(horizon, int | np.integer) or horizon < 1:
+        raise InputError(f"horizon must be a whole number of rounds of at least 1, got {horizon!r}.")
+    for name, value in (("signal", signal), ("noise", noise)):
+        if not (math.isfinite(value) and value > 0):
+            raise InputError(
+                f"{name} must be positive, got {value!r}: it is a standard deviation, 1 is half the range."
+            )
+    generator = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(rng)
+    return Plan(problem, int(horizon), budget, generator, rank or DEFAULT_RANK, signal, noise, progress)
+
+
+class Plan:
+    """A planned study. `plan.forecast` is about the study itself; the methods ask what if."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        horizon: int,
+        budget: Budget,
+        rng: np.random.Generator,
+        rank: int,
+        signal: float,
+        noise: float,
+        progress: Progress = silent,
+    ) -> None:
+        self.problem, self.horizon, self.budget = problem, horizon, budget
+        self.signal, self.noise, self._rank = signal, noise, rank
+        self._progress = progress
+        self._seed = int(rng.integers(2**32))
+        progress("placing landmarks", 0, 1)
+        # Landmarks for far more rounds than planned: what-if questions go up, and fewer rounds use a prefix of them.
+        self._features = Features.on(problem.k, choose_landmarks(problem, 1.0 / (30 * horizon), rank, rng))
+        Phi = self._features(problem.public_points(POINTS, rng))
+        d, V = linalg.eigh(Phi.T @ Phi / len(Phi))
+        self._d, self._Phi = np.maximum(d, 0.0), Phi @ V
+        self._grid = self._features(self._pairs(rng)) @ V
+        self._theta = signal * rng.normal(size=(len(d), FUNCTIONS))
+        progress("placing landmarks", 1, 1)
+
+    @cached_property
+    def forecast(self) -> Forecast:
+        """The error to expect of this study, with everything that explains it."""
+        return self.at(self.horizon, self.budget)
+
+    def at(self, rounds: int, budget: Budget) -> Forecast:
+        """The same for another number of rounds or another budget."""
+        share = choose_layout(self.problem, 1, budget).influence_share
+        rho = (budget.epsilon or 0.0) ** 2 / 8 if budget.pure else budget.zcdp * share
+        multiplier = 1.0 / math.sqrt(2.0 * rho)
+        top = slice(-COARSE_RANK, None)  # tau hardly depends on the small eigenvalues
+        tau = choose_tau(
+            self._Phi[:TUNING_POINTS, top],
+            self._d[top],
+            horizon=rounds,
+            multiplier=multiplier,
+            signal=self.signal,
+            noise=self.noise,
+        )
+        q = self._Phi / np.sqrt(rounds * self._d + tau)
+        s = influence_quantile(q)
+        errors = self._errors(q, s, rounds, 2.0 * s * multiplier)
+        nonprivate = float(np.mean(self._errors(q, s, rounds, 0.0)))
+        uniform = float(np.mean(self._best - self._values.mean(axis=1)))
+        error = float(np.mean(errors))
+        return Forecast(
+            rounds=rounds,
+            epsilon=budget.epsilon if budget.epsilon is not None else budget.as_epsilon(1e-6),
+            delta=budget.delta or (0.0 if budget.pure else 1e-6),
+            expected_error=self._unit * error,
+            band=(self._unit * float(np.quantile(errors, 0.05)), self._unit * float(np.quantile(errors, 0.95))),
+            uniform_error=self._unit * uniform,
+            nonprivate_error=self._unit * nonprivate,
+            rank=self._needed(tau / rounds),
+            tau=tau,
+            clip=s,
+            effective_dimension=float(np.sum(rounds * self._d / (rounds * self._d + tau))),
+            noise=2.0 * s * multiplier * float(np.sqrt(np.mean(np.sum(clipped(q, s) ** 2, axis=1)))) * self._unit,
+            limited_by=self._limit(error, nonprivate, uniform, tau / rounds),
+        )
+
+    def rounds_for(self, error: float) -> int:
+        """The fewest rounds whose expected error is at most `error`, to within 5 %."""
+        return round(
+            self._search(error, lambda rounds: self.at(round(rounds), self.budget), 10.0, MOST_ROUNDS, "rounds")
+        )
+
+    def epsilon_for(self, error: float) -> float:
+        """The smallest epsilon whose expected error is at most `error` at the planned rounds, to within 5 %."""
+        delta = self.budget.delta or (0.0 if self.budget.pure else 1e-6)
+
+        def forecast(epsilon: float) -> Forecast:
+            return self.at(self.horizon, Budget(epsilon=epsilon, delta=delta))
+
+        return self._search(error, forecast, SMALLEST_EPSILON, LARGEST_EPSILON, "epsilon")
+
+    def curve(self, rounds: Iterable[int], epsilons: Iterable[float]) -> list[Forecast]:
+        """Forecasts over a grid, for tables and figures."""
+        delta = self.budget.delta or 1e-6
+        settings = [(t, e) for e in epsilons for t in rounds]
+        found = []
+        for i, (t, e) in enumerate(settings):
+            found.append(self.at(t, Budget(epsilon=e, delta=delta)))
+            self._progress("what if", i + 1, len(settings))
+        return found
+
+    def explain(self) -> str:
+        """The plan in a few lines of plain words."""
+        f = self.forecast
+        why = {
+            "rounds": "Even without privacy it would hardly do better: more rounds are what helps.",
+            "privacy": "The privacy noise is what limits it: more rounds or a larger epsilon help about equally.",
+            "rank": "The landmarks are what limits it: allow a larger rank.",
+            "nothing": "There is little left to gain.",
+        }[f.limited_by]
+        low, high = f.band
+        return "\n".join([
+            f"With {f.rounds} rounds and {self.budget} the policy should lose {f.expected_error:.3g} reward a decision "
+            f"(90 % of reward functions: {low:.3g} to {high:.3g}).",
+            f"Random actions lose {f.uniform_error:.3g}; the same rounds without privacy {f.nonprivate_error:.3g}.",
+            f"The rounds resolve {f.effective_dimension:.0f} directions of the kernel (rank {f.rank}, tau {f.tau:.3g}, "
+            f"clip {f.clip:.3g}); privacy adds noise of {f.noise:.3g} to a prediction before it is smoothed.",
+            why,
+        ])  # fmt: skip
+
+    # -- the simulation ----------------------------------------------------------------------------------------------
+
+    @property
+    def _unit(self) -> float:
+        low, high = self.problem.reward_range
+        return (high - low) / 2
+
+    def _pairs(self, rng: np.random.Generator) -> Floats:
+        menu = self.problem.actions.candidate_points(ACTIONS)
+        contexts = self.problem.draw_contexts(CONTEXTS, rng)
+        return np.hstack([np.tile(menu, (len(contexts), 1)), np.repeat(contexts, len(menu), axis=0)])
+
+    @cached_property
+    def _values(self) -> Floats:
+        """f on the grid: (contexts, actions, functions)."""
+        return (self._grid @ self._theta).reshape(CONTEXTS, -1, FUNCTIONS)
+
+    @cached_property
+    def _best(self) -> Floats:
+        return self._values.max(axis=1)
+
+    def _errors(self, q: Floats, s: float, rounds: int, sigma: float) -> Floats:
+        """The error rate of each drawn function, with Gaussian noise of this size on the released vector."""
+        rng = np.random.default_rng(self._seed)
+        v = self.signal**2
+        law = moments(self._Phi, q, s)
+        G = rounds * law.signal
+        N = rounds * (v + self.noise**2) * law.energy + sigma**2 * np.eye(len(G))
+        R = linalg.cholesky(N)
+        released = G @ self._theta + R @ rng.normal(size=self._theta.shape)
+        estimate = v * G.T @ np.linalg.solve(v * G @ G.T + N, released)
+        guess = (self._grid @ estimate).reshape(self._values.shape)
+        chosen = np.take_along_axis(self._values, guess.argmax(axis=1)[:, None, :], axis=1)[:, 0]
+        return (self._best - chosen).mean(axis=0)
+
+    def _needed(self, floor: float) -> int:
+        """How many directions stand above what the regularisation shrinks away."""
+        return min(self._rank, int(np.sum(self._d > 0.01 * floor)))
+
+    def _limit(self, error: float, nonprivate: float, uniform: float, floor: float) -> str:
+        if error < 0.01 * uniform:
+            return "nothing"
+        if self._features.rank >= self._rank and self._d.min() > floor:
+            return "rank"
+        return "privacy" if error > 2.0 * nonprivate else "rounds"
+
+    def _search(self, error: float, forecast: Any, low: float, high: float, what: str) -> float:
+        """Bisection on a log scale; the error falls as `what` grows."""
+        if not (math.isfinite(error) and error > 0):
+            raise InputError(f"error must be positive, got {error!r}: it is a loss of reward per decision.")
+        if forecast(low).expected_error <= error:
+            return low
+        reached = forecast(high).expected_error
+        if reached > error:
+            raise InputError(
+                f"an error of {error:g} is not reachable within {what} = {high:g}: the best there is {reached:.3g}; "
+                "ask for less, or change the other side of the trade-off."
+            )
+        while high / low > 1.05:
+            middle = math.sqrt(low * high)
+            low, high = (low, middle) if forecast(middle).expected_error <= error else (middle, high)
+        return high
