@@ -275,7 +275,6 @@ def test_the_test_would_see_a_record_that_breaks_the_bound(
     assert largest_norm2(np.concatenate(encoded)) > DESIGN.encoding.bound**2
 
 
-@pytest.mark.xfail(strict=True, reason="float(np.ma.masked) warns: tables.number must not ask it")
 @pytest.mark.parametrize("cell", [np.ma.masked, np.ma.array(60.0, mask=True)], ids=["masked", "masked array"])
 def test_a_masked_cell_counts_and_is_not_mentioned(cell: Any) -> None:
     with silence():
@@ -325,7 +324,6 @@ def test_a_study_of_odd_contexts_and_rewards_is_like_any_other(
     assert caplog.records == []
 
 
-@pytest.mark.xfail(strict=True, reason="Bandit.tell_many lets NumPy raise: it should read each reward by itself")
 @pytest.mark.parametrize("reward", [[0.5], [], (0.1, 0.2), np.array([0.5]), [[1.0]]], ids=repr)
 def test_a_reward_that_is_a_list_counts_as_none(tmp_path: Path, reward: Any) -> None:
     bandit = study(tmp_path)

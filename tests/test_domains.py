@@ -304,9 +304,10 @@ class TestMixed(DomainLaws):
     def test_density_is_the_product(self) -> None:
         assert Mixed([Box([0.0], [4.0]), Categories([1, 2, 3])]).density == pytest.approx(1 / 12)
 
-    def test_it_is_continuous_only_if_every_part_is(self) -> None:
+    def test_it_can_be_refined_if_any_part_can(self) -> None:
         assert Mixed([Box([0.0], [1.0]), Ball([0.0], names=["b"])]).continuous
-        assert not Mixed([Box([0.0], [1.0]), Categories([1, 2])]).continuous
+        assert Mixed([Box([0.0], [1.0]), Categories([1, 2])]).continuous
+        assert not Mixed([Categories([1, 2], "a"), Categories([1, 2], "b")]).continuous
 
     @pytest.mark.parametrize("parts", [[], None, Box([0.0], [1.0]), ["box"], [Box([0.0], [1.0]), Box([0.0], [1.0])]])
     def test_wrong_parts_are_refused(self, parts: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from typing import Any
 
@@ -37,7 +38,8 @@ def decide_once(
     if candidates < 1:
         raise InputError(f"candidates must be at least 1, got {candidates!r}: try 1024.")
     menu = problem.actions.candidate_points(candidates)
-    points = np.hstack([menu, np.repeat(problem.context_points(table), len(menu), axis=0)])
+    visitor = problem.context_points(table)
+    points = np.hstack([menu, np.repeat(visitor, len(menu), axis=0)])
     q = np.pad(design.influence(points), ((0, 0), (0, design.layout.size - design.rank)))
     theta = integer_weights(q, design.encoding)
     chosen = release_choice(
@@ -47,5 +49,6 @@ def decide_once(
         ledger,
         request or f"decide-{secrets.token_hex(8)}",
         {"design": design.fingerprint},
+        binding=hashlib.blake2b(visitor.astype("<f8").tobytes(), digest_size=16).hexdigest(),
     )
     return table.answer(problem.actions.decode(menu[chosen : chosen + 1]))

@@ -18,7 +18,7 @@ from tacit.policy import Policy
 from tacit.problem import Problem
 from tacit.progress import Progress, silent
 from tacit.statistic import Statistic, quiet
-from tacit.tables import floats, labels
+from tacit.tables import labels, number
 
 RELEASE = "release"
 
@@ -42,7 +42,7 @@ class Bandit:
         self._store = store
         self.design = design
         self.ledger = Ledger.open(store.engine)
-        self._rng = np.random.default_rng()
+        self._rng: np.random.Generator | None = None  # fresh coins for every call, also after a fork
 
     @classmethod
     def create(
@@ -73,7 +73,7 @@ class Bandit:
     @classmethod
     def open(cls, url: str, *, kernel: Any = None) -> Bandit:
         """The study in a database, as it was left. `kernel` is needed only if it is a function of one's own."""
-        store = Store(connect(url))
+        store = Store(connect(url, create=False))
         spec, facts, arrays = store.load()
         return cls(store, Design.restore(Problem.from_spec(spec, kernel=kernel), facts, arrays))
 
@@ -95,10 +95,10 @@ class Bandit:
 
         In a study with `unit="user"` say whose round it is.
         """
-        decisions = self.ask_many(context, users=None if user is None else [user])
-        if len(decisions) != 1:
-            raise InputError(f"ask takes one context, got {len(decisions)}: use ask_many for a table.")
-        return decisions[0]
+        rows = self.problem.contexts.read(context, "the context").rows
+        if rows != 1:
+            raise InputError(f"ask takes one context, got {rows}: use ask_many for a table.")
+        return self.ask_many(context, users=None if user is None else [user])[0]
 
     @quiet
     def ask_many(self, contexts: Any, *, users: Any = None) -> list[Decision]:
@@ -108,7 +108,7 @@ class Bandit:
         if users is None and self.design.unit == "user":
             raise InputError("this study protects users: say whose round it is with user=...")
         names = None if users is None else labels(users, len(points), "users")
-        played = actions.sample_points(len(points), self._rng)
+        played = actions.sample_points(len(points), self._rng or np.random.default_rng())
         ids = self._store.ask(points, played, names, self.horizon)
         columns = actions.decode(played)
         return [
@@ -126,7 +126,7 @@ class Bandit:
     @quiet
     def tell_many(self, ids: Sequence[str], rewards: Iterable[float]) -> None:
         """The same for many rounds: all of them are recorded, or none."""
-        values = floats(np.asarray(list(rewards), dtype=object))
+        values = np.array([number(reward) for reward in rewards], dtype=np.float64)
         if len(values) != len(ids) or len(set(ids)) != len(ids):
             raise InputError(f"tell_many takes one reward for each of {len(ids)} different ids, got {len(values)}.")
         scaled = self.problem.scale_reward(values)

@@ -14,7 +14,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool
 
-from tacit.errors import InputError
+from tacit.errors import InputError, StateError
 
 BUSY_SECONDS = 60
 LONGEST_PAUSE = 0.5
@@ -22,8 +22,8 @@ RETRY_STATES = {"40001", "40P01", "23505", "42P07"}  # serialisation failure, de
 T = TypeVar("T")
 
 
-def connect(url: str) -> Engine:
-    """An engine for any SQLAlchemy URL, durable on every commit. A SQLite file is made with mode 0600.
+def connect(url: str, create: bool = True) -> Engine:
+    """An engine for any SQLAlchemy URL, durable on every commit. A SQLite file is made with mode 0600, if at all.
 
     Errors and logs show statements without their values, which may be somebody's context or reward.
     """
@@ -36,7 +36,7 @@ def connect(url: str) -> Engine:
         ) from None
     try:
         if parsed.get_backend_name() == "sqlite":
-            return _sqlite(parsed)
+            return _sqlite(parsed, create)
         return _server(parsed)
     except (ImportError, ArgumentError) as error:
         raise InputError(
@@ -44,13 +44,15 @@ def connect(url: str) -> Engine:
         ) from error
 
 
-def _sqlite(url: URL) -> Engine:
+def _sqlite(url: URL, create: bool) -> Engine:
     if url.database in (None, "", ":memory:"):
         raise InputError("a study needs a file that survives: use sqlite:///study.db, not an in-memory database.")
     assert url.database is not None
     path = Path(url.database)
     if not path.parent.is_dir():
         raise InputError(f"the folder {str(path.parent)!r} does not exist: create it first.")
+    if not path.exists() and not create:
+        raise StateError(f"there is no file {str(path)!r}: it holds no ledger and holds no study.")
     if not path.exists():
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     engine = create_engine(url, poolclass=NullPool, hide_parameters=True, connect_args={"timeout": BUSY_SECONDS})

@@ -20,24 +20,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    CheckConstraint,
-    Column,
-    Connection,
-    Engine,
-    Float,
-    Integer,
-    LargeBinary,
-    MetaData,
-    Table,
-    Text,
-    func,
-    insert,
-    inspect,
-    select,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
 from tacit.core.budget import UNITS, Budget
@@ -45,34 +28,34 @@ from tacit.core.database import connect, perform, retrying
 from tacit.core.events import Event, price
 from tacit.errors import BudgetError, InputError, RequestConflictError, StateError
 
-metadata = MetaData()
+metadata = sa.MetaData()
 LARGEST = 2**62  # above every cap; a cap and this together still fit into 64 bits
 
-_account = Table(
+_account = sa.Table(
     "tacit_account",
     metadata,
-    Column("id", Integer, CheckConstraint("id = 1"), primary_key=True),
-    Column("name", Text, nullable=False),
-    Column("measure", Text, nullable=False),
-    Column("cap", BigInteger, nullable=False),
-    Column("spent", BigInteger, nullable=False),
-    Column("epsilon", Float),
-    Column("delta", Float, nullable=False),
-    Column("rho", Float),
-    Column("created", Float, nullable=False),
-    CheckConstraint("spent >= 0 AND spent <= cap", name="tacit_within_budget"),
+    sa.Column("id", sa.Integer, sa.CheckConstraint("id = 1"), primary_key=True),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("measure", sa.Text, nullable=False),
+    sa.Column("cap", sa.BigInteger, nullable=False),
+    sa.Column("spent", sa.BigInteger, nullable=False),
+    sa.Column("epsilon", sa.Float),
+    sa.Column("delta", sa.Float, nullable=False),
+    sa.Column("rho", sa.Float),
+    sa.Column("created", sa.Float, nullable=False),
+    sa.CheckConstraint("spent >= 0 AND spent <= cap", name="tacit_within_budget"),
 )
-_charges = Table(
+_charges = sa.Table(
     "tacit_charges",
     metadata,
-    Column("request", Text, primary_key=True),
-    Column("number", Integer, nullable=False, unique=True),
-    Column("kind", Text, nullable=False),
-    Column("parameters", Text, nullable=False),
-    Column("binding", Text, nullable=False),  # a digest of what is private about a request; never shown
-    Column("cost", BigInteger, CheckConstraint("cost >= 0"), nullable=False),
-    Column("created", Float, nullable=False),
-    Column("result", LargeBinary),
+    sa.Column("request", sa.Text, primary_key=True),
+    sa.Column("number", sa.Integer, nullable=False, unique=True),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("parameters", sa.Text, nullable=False),
+    sa.Column("binding", sa.Text, nullable=False),  # a digest of what is private about a request; never shown
+    sa.Column("cost", sa.BigInteger, sa.CheckConstraint("cost >= 0"), nullable=False),
+    sa.Column("created", sa.Float, nullable=False),
+    sa.Column("result", sa.LargeBinary),
 )
 
 
@@ -97,19 +80,19 @@ def cost_of(event: Event, measure: str) -> int:
 class Ledger:
     """A budget kept in a database: `Ledger.create(url, budget)` once, `Ledger.open(url)` ever after."""
 
-    def __init__(self, engine: Engine, budget: Budget) -> None:
+    def __init__(self, engine: sa.Engine, budget: Budget) -> None:
         self._engine = engine
         self.budget = budget
 
     @classmethod
-    def create(cls, url: str | Engine, budget: Budget) -> Ledger:
+    def create(cls, url: str | sa.Engine, budget: Budget) -> Ledger:
         engine = connect(url) if isinstance(url, str) else url
         retrying(lambda: metadata.create_all(engine))
         perform(engine, lambda connection: cls.establish(connection, budget))
         return cls(engine, budget)
 
     @staticmethod
-    def establish(connection: Connection, budget: Budget) -> None:
+    def establish(connection: sa.Connection, budget: Budget) -> None:
         """Writes the account inside a transaction of the caller's (a study is created whole or not at all)."""
         cap = int(budget.amount * UNITS)
         if cap < 1 or cap >= LARGEST:
@@ -124,16 +107,16 @@ class Ledger:
         }
         terms = {"epsilon": budget.epsilon, "delta": budget.delta, "rho": budget.rho}
         try:
-            connection.execute(insert(_account).values(account | terms))
+            connection.execute(sa.insert(_account).values(account | terms))
         except IntegrityError:
             raise StateError("this database already holds a ledger: open it with Ledger.open(url).") from None
 
     @classmethod
-    def open(cls, url: str | Engine) -> Ledger:
-        engine = connect(url) if isinstance(url, str) else url
-        if not inspect(engine).has_table(_account.name):
+    def open(cls, url: str | sa.Engine) -> Ledger:
+        engine = connect(url, create=False) if isinstance(url, str) else url
+        if not sa.inspect(engine).has_table(_account.name):
             raise StateError("this database holds no ledger: make one with Ledger.create(url, budget).")
-        row = perform(engine, lambda connection: connection.execute(select(_account)).one_or_none())
+        row = perform(engine, lambda connection: connection.execute(sa.select(_account)).one_or_none())
         if row is None:
             raise StateError("this database holds no ledger: make one with Ledger.create(url, budget).")
         return cls(engine, Budget(epsilon=row.epsilon, delta=row.delta, rho=row.rho))
@@ -168,7 +151,7 @@ class Ledger:
 
     def stored(self, request: str) -> bytes | None:
         """The result of an earlier request, if there is one. Free."""
-        query = select(_charges.c.result).where(_charges.c.request == request)
+        query = sa.select(_charges.c.result).where(_charges.c.request == request)
         result = perform(self._engine, lambda connection: connection.execute(query).scalar())
         return None if result is None else bytes(result)
 
@@ -180,8 +163,8 @@ class Ledger:
 
     def receipt(self, request: str) -> dict[str, Any] | None:
         """What a policy carries to show that it was paid for: the ledger's name, the request, the charge's number."""
-        name = select(_account.c.name).scalar_subquery().label("name")
-        query = select(name, _charges.c.number).where(_charges.c.request == request)
+        name = sa.select(_account.c.name).scalar_subquery().label("name")
+        query = sa.select(name, _charges.c.number).where(_charges.c.request == request)
         row = perform(self._engine, lambda connection: connection.execute(query).one_or_none())
         return None if row is None else {"ledger": row.name, "request": request, "number": int(row.number)}
 
@@ -196,7 +179,7 @@ class Ledger:
 
     def charges(self) -> list[Charge]:
         """Every charge ever made, oldest first."""
-        query = select(_charges).order_by(_charges.c.number)
+        query = sa.select(_charges).order_by(_charges.c.number)
         rows = perform(self._engine, lambda connection: connection.execute(query).all())
         return [
             Charge(
@@ -206,7 +189,7 @@ class Ledger:
         ]
 
     def _balance(self) -> tuple[int, int]:
-        query = select(_account.c.spent, _account.c.cap)
+        query = sa.select(_account.c.spent, _account.c.cap)
         row = perform(self._engine, lambda connection: connection.execute(query).one())
         return int(row.spent), int(row.cap)
 
@@ -214,8 +197,8 @@ class Ledger:
         """Transaction 1. Returns the stored result of an earlier identical request, or None: go and draw."""
         request, cost = charge["request"], charge["cost"]
 
-        def attempt(connection: Connection) -> bytes | None:
-            row = connection.execute(select(_charges).where(_charges.c.request == request)).one_or_none()
+        def attempt(connection: sa.Connection) -> bytes | None:
+            row = connection.execute(sa.select(_charges).where(_charges.c.request == request)).one_or_none()
             if row is not None:
                 if any(getattr(row, key) != value for key, value in charge.items()):
                     raise RequestConflictError(
@@ -223,12 +206,12 @@ class Ledger:
                     )
                 return None if row.result is None else bytes(row.result)
             after = _account.c.spent + min(cost, LARGEST)
-            paid = connection.execute(update(_account).where(after <= _account.c.cap).values(spent=after))
+            paid = connection.execute(sa.update(_account).where(after <= _account.c.cap).values(spent=after))
             if paid.rowcount != 1:
-                account = connection.execute(select(_account.c.spent, _account.c.cap)).one()
+                account = connection.execute(sa.select(_account.c.spent, _account.c.cap)).one()
                 raise BudgetError(_refusal(int(account.spent), cost, int(account.cap), self.budget))
-            number = select(func.count()).select_from(_charges).scalar_subquery() + 1
-            connection.execute(insert(_charges).values(charge | {"number": number, "created": time.time()}))
+            number = sa.select(sa.func.count()).select_from(_charges).scalar_subquery() + 1
+            connection.execute(sa.insert(_charges).values(charge | {"number": number, "created": time.time()}))
             return None
 
         return perform(self._engine, attempt, queue=_account)
@@ -236,10 +219,10 @@ class Ledger:
     def _store(self, request: str, result: bytes) -> bytes:
         """Transaction 2. First writer wins; everybody returns what is stored."""
 
-        def attempt(connection: Connection) -> bytes:
+        def attempt(connection: sa.Connection) -> bytes:
             mine = (_charges.c.request == request) & _charges.c.result.is_(None)
-            connection.execute(update(_charges).where(mine).values(result=result))
-            stored = select(_charges.c.result).where(_charges.c.request == request)
+            connection.execute(sa.update(_charges).where(mine).values(result=result))
+            stored = sa.select(_charges.c.result).where(_charges.c.request == request)
             return bytes(connection.execute(stored).scalar_one())
 
         return perform(self._engine, attempt)

@@ -8,7 +8,6 @@ Replacing a record moves b by at most 2C in norm, so the scores of two candidate
 
 from __future__ import annotations
 
-import hashlib
 import math
 from fractions import Fraction
 from typing import Any
@@ -103,9 +102,17 @@ def selection_measurement(size: int, event: Exponential | PermuteAndFlip, delta:
 
 
 def release_choice(
-    total: PrivateSum, theta: Integers, epsilon: float, ledger: Ledger, request: str, about: dict[str, Any]
+    total: PrivateSum,
+    theta: Integers,
+    epsilon: float,
+    ledger: Ledger,
+    request: str,
+    about: dict[str, Any],
+    binding: str = "",
 ) -> int:
     """Charges `epsilon` for one choice among the candidates, draws it, and returns the stored index.
+
+    `binding` is a digest of what the candidates' weights depend on: the same request for another visitor is refused.
 
     A pure budget pays for permute-and-flip, any other for the exponential mechanism, which composes better.
     """
@@ -118,6 +125,6 @@ def release_choice(
         event,
         about | {"unit": total.unit, "candidates": len(theta)},
         draw=lambda: noisy_max(theta @ total._value(), event, delta).to_bytes(8, "little"),
-        binding=hashlib.blake2b(theta.astype("<i8").tobytes(), digest_size=16).hexdigest(),
+        binding=binding,
     )
     return int.from_bytes(stored, "little")

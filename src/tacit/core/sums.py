@@ -134,7 +134,10 @@ def _user_key(user: Any) -> str:
 
     Taking two users for one is safe; taking one user for two is not.
     """
-    text = "" if user is None else str(user).strip()
+    try:
+        text = "" if user is None else str(user).strip()
+    except Exception:  # whatever a stranger's __str__ raises: it is nobody's name
+        return ""
     try:
         number = float(text)
     except ValueError:
