@@ -96,6 +96,8 @@ def test_fitting_again_returns_the_same_policy_and_another_fit_is_refused(study:
     ledger = answer("ledger", "show", f"sqlite:///{study}/log.parquet.ledger.db")
     assert len(ledger["charges"]) == 1
     assert ledger["remaining"] == 0
+    assert ledger["spent_epsilon"] == pytest.approx(1.0, abs=1e-5)
+    assert ledger["neighbours"] == {"record": "replace one round's context and reward"}
     assert "epsilon=1" in tacit("ledger", "show", f"sqlite:///{study}/log.parquet.ledger.db").stdout
 
 
@@ -176,6 +178,8 @@ def test_every_wrong_problem_gets_one_sentence_and_exit_code_2(
         (["fit", "nowhere.toml", "x.parquet", "--out", "p"], "no problem file"),
         (["decide", "nowhere", "x.csv"], "holds no policy"),
         (["ledger", "show", "nonsense"], "expected a database URL"),
+        (["ledger", "show", "sqlite:///nowhere.db"], "there is no file"),
+        (["ledger", "show", "postgresql+psycopg://nobody@127.0.0.1:1/none"], "the database does not answer"),
     ],
 )
 def test_missing_files_get_one_sentence_and_exit_code_2(arguments: list[str], says: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from typing import NoReturn
 
 import typer
 
@@ -50,5 +51,14 @@ def main() -> None:
     try:
         app()
     except TacitError as error:
-        err.print(f"tacit: {error}", style="red", highlight=False, markup=False, soft_wrap=True)
-        raise SystemExit(2) from None
+        _fail(str(error))
+    except Exception as error:
+        # A server that is down, a database of another version: one sentence, and never the statement's values.
+        if not type(error).__module__.startswith("sqlalchemy."):
+            raise
+        _fail(f"the database does not answer ({type(error).__name__}): is it there, and a study of this version?")
+
+
+def _fail(sentence: str) -> NoReturn:
+    err.print(f"tacit: {sentence}", style="red", highlight=False, markup=False, soft_wrap=True)
+    raise SystemExit(2)
