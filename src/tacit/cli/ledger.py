@@ -57,7 +57,7 @@ def show(
             f"{c.cost:.6g}",
             _when(c.created),
             "yes" if c.answered else "no",
-        ]  # fmt: skip
+        ]
         for c in charges
     ]
     table("Charges", columns, rows)
