@@ -114,7 +114,7 @@ def floats(column: NDArray[Any]) -> Floats:
 def number(value: Any) -> float:
     """One cell as a float, NaN if it is none."""
     try:
-        return float("nan") if isinstance(value, np.complexfloating | np.ma.MaskedArray) else float(value)
+        return float("nan") if isinstance(value, np.complexfloating | np.ndarray) else float(value)
     except Exception:  # whatever a stranger's __float__ raises
         return float("nan")
 
