@@ -112,9 +112,12 @@ def floats(column: NDArray[Any]) -> Floats:
 
 
 def number(value: Any) -> float:
-    """One cell as a float, NaN if it is none."""
+    """One cell as a float, NaN if it is none. NumPy would warn about the odd ones, and so speak of private values."""
+    odd = isinstance(value, np.complexfloating | np.ma.MaskedArray) or (
+        isinstance(value, np.ndarray) and value.ndim > 0
+    )
     try:
-        return float("nan") if isinstance(value, np.complexfloating | np.ndarray) else float(value)
+        return float("nan") if odd else float(value)
     except Exception:  # whatever a stranger's __float__ raises
         return float("nan")
 
