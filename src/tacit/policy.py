@@ -17,7 +17,7 @@ from tacit.design import Design
 from tacit.errors import InputError
 from tacit.kernels import Separable
 from tacit.problem import Problem
-from tacit.tables import Columns, Floats
+from tacit.tables import Floats
 
 SCHEMA = 1
 CANDIDATES = 256
@@ -236,9 +236,3 @@ def _read_json(path: Path) -> dict[str, Any]:
     if not isinstance(about, dict):
         raise InputError(f"{path} is not a policy description: expected a JSON object.")
     return about
-
-
-def decided(policy: Policy, contexts: Any) -> Columns:
-    """Decisions as columns, for callers that write tables themselves."""
-    table = policy.problem.contexts.read(contexts, "contexts")
-    return policy.problem.actions.decode(policy.decide_points(policy.problem.context_points(table)))

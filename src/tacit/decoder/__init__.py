@@ -17,6 +17,7 @@ from tacit import linalg
 from tacit.core import Released
 from tacit.decoder.evidence import fit
 from tacit.design import Design, Moments
+from tacit.kernels.ard import lengthscales
 from tacit.tables import Floats
 
 
@@ -56,8 +57,6 @@ def _law(design: Design, counts: Floats, noise: float) -> Moments:
 
 
 def _posterior(design: Design, b: Floats, G: Floats, N: Floats, c: float) -> Posterior:
-    from tacit.kernels.ard import lengthscales
-
     U, L, k = design.features.U, design.features.L, design.problem.k
     R = linalg.cholesky(N)
     M = linalg.solve_upper(L, linalg.solve_lower(R, G).T).T

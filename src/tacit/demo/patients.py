@@ -1,8 +1,8 @@
 """Simulated patients whose right dose of warfarin follows a published formula. Nobody's data is in here.
 
-The population is rounded from what the International Warfarin Pharmacogenetics Consortium (IWPC) published about
-its cohort of mixed ancestry (Klein et al., New England Journal of Medicine 2009;360:753): who they were, and the
-formula from genotype and body to dose. All of it is public.
+The formula from genotype and body to dose is the one of the International Warfarin Pharmacogenetics Consortium
+(IWPC; Klein et al., New England Journal of Medicine 2009;360:753). The population, sizes and shares of genotypes, is
+rounded from that consortium's public data set of mixed ancestry; genes and body are drawn independently.
 """
 
 from __future__ import annotations

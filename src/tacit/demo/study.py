@@ -123,7 +123,7 @@ def dosing_problem() -> Problem:
     """Which weekly dose for which patient? Everything here is known before the study.
 
     A reward that falls over 30 mg/week bends within a quarter of the dose range. It changes more slowly with age,
-    weight and genes, and least with height. Who will come is drawn from the published population.
+    weight and genes, and least with height. Who will come is drawn from the simulator's population.
     """
     low, high = zip(people.AGE, people.HEIGHT, people.WEIGHT, strict=True)
     return Problem(
