@@ -46,8 +46,9 @@ def test_no_kill_fools_a_ledger_or_a_study_on_a_server(postgres_urls: Urls) -> N
 
 
 @pytest.mark.parametrize(
-    ("broken", "shows"), [("own-draw", "conflicts"), ("bill-later", "lost"), ("two-payments", "overspends")]
+    ("broken", "shows"),
+    [("own-draw", ["conflicts"]), ("bill-later", ["lost", "conflicts"]), ("two-payments", ["overspends"])],
 )
-def test_a_ledger_that_can_be_fooled_is_found_out(broken: str, shows: str) -> None:
+def test_a_ledger_that_can_be_fooled_is_found_out(broken: str, shows: list[str]) -> None:
     (result,) = crash("--what", "ledger", "--ledger", broken, kills=200)
-    assert result[shows] > 0
+    assert sum(result[name] for name in shows) > 0

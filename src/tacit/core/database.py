@@ -18,7 +18,7 @@ from tacit.errors import InputError, StateError
 
 BUSY_SECONDS = 60
 LONGEST_PAUSE = 0.5
-RETRY_STATES = {"40001", "40P01", "23505", "42P07"}  # serialisation failure, deadlock, races for a key and for a table
+RETRY_STATES = {"40001", "40P01", "23505", "42P07", "42710"}  # not serialisable, deadlock; races for a key, table, type
 T = TypeVar("T")
 
 
