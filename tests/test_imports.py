@@ -28,7 +28,7 @@ ROOMS = [
     ["once"],
     ["bandit", "files"],
     ["audit"],
-    ["demo"],
+    ["demo", "arena"],
     ["cli"],
 ]
 LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
