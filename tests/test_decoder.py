@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import tacit
 from tacit import Budget
-from tacit.design.cells import Cells, probabilities
+from tacit.contexts.cells import Cells, probabilities
+from tacit.decoder.evidence import Evidence, choose
+from tacit.decoder.kinds import kinds
 from tacit.design.layout import Layout
-from tacit.kernels import RBF, Joint, Kernel, Matern, Separable
+from tacit.kernels import RBF, Categorical, Joint, Kernel, Matern, Separable
 from tacit.kernels.ard import lengthscales, spread, with_lengthscales
 from tacit.tables import Floats
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
-UNIT = {"actions": tacit.Box([0.0], [1.0], names=["x"]), "contexts": tacit.Box([0.0], [1.0], names=["c"])}
+UNIT: Any = {"actions": tacit.Box([0.0], [1.0], names=["x"]), "contexts": tacit.Box([0.0], [1.0], names=["c"])}
 
 
 def bumps(kernel: Kernel, rng: np.random.Generator) -> tuple[Floats, Floats]:
@@ -56,6 +60,8 @@ def test_ninety_percent_intervals_cover_the_truth() -> None:
         policy = statistic.simulate_release(rng)
         mean, std = (g(points[:, :1], points[:, 1:]) for g in (policy.mean, policy.std))
         inside.append(np.abs(mean - f) <= 1.645 * std)
+        low, high = policy.interval(points[:, :1], points[:, 1:], 0.9)
+        assert np.allclose([mean - 1.645 * std, mean + 1.645 * std], [low, high], atol=1e-3)
     assert 0.85 < np.mean(inside) < 0.95
 
 
@@ -112,3 +118,98 @@ def test_lengthscales_are_read_and_replaced_wherever_they_stand() -> None:
     assert lengthscales(changed) == [1.0, 2.0, 3.0, 4.0, 5.0]
     points = np.random.default_rng(0).random((6, 3))
     assert np.allclose(whole(points, points), kernel(points, points))
+
+
+def learned_policy(advantage: bool = False, level: float = 0.0) -> tuple[tacit.Policy, Floats, Floats]:
+    """A policy with the points and the mean rewards that it learned from; `level` is added to all rewards."""
+    problem = tacit.Problem(kernel=Matern(2.5, 0.3), reward_range=(-1, 1), advantage=advantage, **UNIT)
+    design = tacit.Design.build(problem, horizon=20_000, budget=BUDGET, rng=0)
+    rng = np.random.default_rng(4)
+    truth = Joint(Matern(2.5, 0.3))
+    centres, weights = bumps(truth, rng)
+    W = rng.random((20_000, 2))
+    f = np.clip(0.5 * truth(W, centres) @ weights + level, -1, 1)
+    statistic = design.statistic()
+    statistic.add_points(W, f)
+    return statistic.simulate_release(rng), W, f
+
+
+def test_draws_from_the_posterior_have_its_mean_and_spread() -> None:
+    """300 draws at 50 points: standardised means are normal with 1/sqrt(300); 7 of them is never."""
+    policy, W, _ = learned_policy()
+    at = (W[:50, :1], W[:50, 1:])
+    rng = np.random.default_rng(0)
+    draws = np.stack([policy.sample(rng).mean(*at) for _ in range(300)])
+    mean, std = policy.mean(*at), policy.std(*at)
+    assert np.abs((draws.mean(axis=0) - mean) / std).max() < 7 / np.sqrt(300)
+    assert np.allclose(draws.std(axis=0) / std, 1.0, atol=0.25)
+    thompson = policy.sample(rng)
+    assert not np.allclose(thompson.decide_points(W[:50, 1:]), policy.decide_points(W[:50, 1:]))
+
+
+def test_an_advantage_is_learned_without_the_level_of_rewards() -> None:
+    """Its mean over the actions is nought in every context, and it knows the differences."""
+    policy, W, f = learned_policy(advantage=True, level=0.4)
+    actions = np.linspace(0, 1, 101)[:, None]
+    for c in (0.1, 0.5, 0.9):
+        assert abs(np.mean(policy.mean(actions, np.full((101, 1), c)))) < 0.02
+    reward, _, _ = learned_policy(level=0.4)
+    assert np.mean(reward.mean(W[:, :1], W[:, 1:])) == pytest.approx(np.mean(f), abs=0.05)
+    best = np.abs(policy.decide_points(W[:300, 1:]) - reward.decide_points(W[:300, 1:]))
+    assert np.median(best) < 0.1
+
+
+def test_an_advantage_needs_a_kernel_on_actions() -> None:
+    with pytest.raises(tacit.InputError, match="needs a kernel on actions times one on contexts"):
+        tacit.Problem(kernel=Joint(Matern(2.5, 0.3)), advantage=True, **UNIT)
+
+
+def test_a_problem_remembers_that_it_asks_for_the_advantage() -> None:
+    problem = tacit.Problem(kernel=Matern(2.5, 0.3), advantage=True, **UNIT)
+    again = tacit.Problem.from_spec(problem.spec())
+    assert again.advantage
+    assert again.spec() == problem.spec()
+    assert "advantage" not in tacit.Problem(kernel=Matern(2.5, 0.3), **UNIT).spec()["reward"]
+
+
+def test_the_kind_of_kernel_is_told_by_the_evidence_when_it_is_clear() -> None:
+    """A rough function (Matern 3/2) is seen through smooth features; a release with little noise tells."""
+    rng = np.random.default_rng(0)
+    U = rng.random((60, 2))
+    own = Separable(RBF((0.3,)), RBF((0.3,)), 1)
+    rough = Separable(Matern(1.5, (0.3,)), Matern(1.5, (0.3,)), 1)
+    M = 30.0 * np.eye(60)
+    for truth in (own, rough):
+        f = 0.3 * np.linalg.cholesky(truth(U, U) + 1e-9 * np.eye(60)) @ rng.normal(size=60)
+        best = choose(kinds(own, 2), U, M, M @ f + rng.normal(size=60), 0.25)
+        assert isinstance(best.kernel, Separable)
+        assert isinstance(best.kernel.actions, type(truth.actions))
+
+
+def test_kinds_are_relatives_with_the_same_lengthscales() -> None:
+    kernel = Separable(Matern(2.5, 0.3), Matern(2.5, (0.5, 0.7)), 1)
+    found = kinds(kernel, 3)
+    assert found[0] == spread(kernel, 3)
+    assert len(found) == 4  # itself, rougher, smoother, additive in the contexts
+    assert all(lengthscales(k) == [0.3, 0.5, 0.7] for k in found)
+    points = np.random.default_rng(0).random((5, 3))
+    additive = found[-1](points, points)
+    expected = Matern(2.5, 0.3)(points[:, :1], points[:, :1]) * (
+        0.5 * Matern(2.5, 0.5)(points[:, 1:2], points[:, 1:2]) + 0.5 * Matern(2.5, 0.7)(points[:, 2:], points[:, 2:])
+    )
+    assert np.allclose(additive, expected)
+    assert kinds(Categorical(0.5), 1) == [Categorical(0.5)]
+
+
+def test_the_gradient_of_the_evidence_is_the_slope_of_the_evidence() -> None:
+    rng = np.random.default_rng(1)
+    U, M, z = rng.random((30, 2)), rng.normal(size=(12, 30)), 3 * rng.normal(size=12)
+    evidence = Evidence(U, M, z, 0.25)
+    kernel = spread(Separable(Matern(2.5, 0.3), RBF(0.5), 1), 2)
+    x = np.log([0.2, 0.25, 0.6])
+    _, slope = evidence._negative(kernel, x)
+    for j in range(3):
+        step = np.zeros(3)
+        step[j] = 1e-4
+        up, down = (evidence._negative(kernel, x + sign * step)[0] for sign in (1, -1))
+        assert slope[j] == pytest.approx((up - down) / 2e-4, rel=1e-3, abs=1e-4)

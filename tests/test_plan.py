@@ -11,7 +11,7 @@ import pytest
 import tacit
 from tacit import Budget, InputError
 from tacit.kernels import Matern
-from tacit.plan import Plan, plan
+from tacit.planning import Plan, plan
 from tacit.tables import Floats
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
@@ -94,7 +94,7 @@ def test_what_was_planned_is_what_happens() -> None:
 
 @pytest.mark.parametrize("kind", ["png", "svg", "html"])
 def test_the_trade_off_is_drawn(kind: str, tmp_path: Path) -> None:
-    from tacit.plan_figure import draw
+    from tacit.planning.figure import draw
 
     small = plan(PROBLEM, horizon=500, budget=BUDGET, rank=30)
     path = draw(small, tmp_path / f"plan.{kind}")
@@ -112,3 +112,29 @@ def test_forecasts_are_plain_data(planned: Plan) -> None:
 def test_wrong_arguments_are_said_plainly(wrong: dict[str, float]) -> None:
     with pytest.raises(InputError):
         plan(PROBLEM, **({"horizon": 100, "budget": BUDGET} | wrong))  # type: ignore[arg-type]
+
+
+def test_the_name_plan_stays_a_function_whatever_was_imported(planned: Plan) -> None:
+    import tacit.planning.figure  # noqa: F401
+
+    assert tacit.plan is plan
+    assert tacit.plan is plan  # and again
+
+
+def test_a_range_of_lengthscales_is_a_mixture_of_easy_and_hard(planned: Plan) -> None:
+    easy, hard, both = (
+        plan(PROBLEM, horizon=3000, budget=BUDGET, noise=0.1, lengthscales=span).forecast.expected_error
+        for span in ((1.0, 1.0), (0.15, 0.15), (0.15, 1.0))
+    )
+    assert easy < both < hard
+    with pytest.raises(InputError, match="positive and increasing"):
+        plan(PROBLEM, horizon=3000, budget=BUDGET, lengthscales=(0.5, 0.1))
+    with pytest.raises(InputError, match=r"a range \(low, high\)"):
+        plan(PROBLEM, horizon=3000, budget=BUDGET, lengthscales=[0.5])
+
+
+def test_a_plan_becomes_the_design_it_promised(planned: Plan) -> None:
+    design = planned.design(rng=0)
+    assert (design.horizon, design.tau) == (3000, planned.forecast.tau)
+    assert design.clip == pytest.approx(planned.forecast.clip, rel=0.1)
+    assert design.rank <= planned.forecast.rank * 1.5

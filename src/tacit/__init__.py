@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tacit.errors import BudgetError, InputError, RequestConflictError, StateError, TacitError
     from tacit.kernels import RBF, Categorical, Joint, Linear, Matern, RationalQuadratic, Separable
     from tacit.once import decide_once
-    from tacit.plan import plan
+    from tacit.planning import plan
     from tacit.policy import Policy
     from tacit.problem import Problem
     from tacit.statistic import Statistic
@@ -29,7 +29,7 @@ _ROOMS = {
     "errors": ("BudgetError", "InputError", "RequestConflictError", "StateError", "TacitError"),
     "kernels": ("Categorical", "Joint", "Linear", "Matern", "RBF", "RationalQuadratic", "Separable"),
     "once": ("decide_once",),
-    "plan": ("plan",),
+    "planning": ("plan",),
     "policy": ("Policy",),
     "problem": ("Problem",),
     "statistic": ("Statistic",),

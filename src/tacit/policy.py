@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
+from tacit import linalg
 from tacit._version import __version__
 from tacit.core import Guarantee, Released
 from tacit.decoder import Posterior, decode
@@ -63,7 +65,10 @@ class Policy:
         return np.vstack([self._decide_chunk(C[i : i + ROWS]) for i in range(0, len(C), ROWS)])
 
     def mean(self, actions: Any, contexts: Any) -> Any:
-        """The expected reward of each action in each context (row by row), in the user's units."""
+        """The expected reward of each action in each context (row by row), in the user's units.
+
+        For a problem with `advantage=True`: how much more than a random action in the same context.
+        """
         return self.problem.unscale_reward(self._mean(self._pairs(actions, contexts)))
 
     def std(self, actions: Any, contexts: Any) -> Any:
@@ -74,6 +79,30 @@ class Policy:
         variance = self.posterior.scale * self.problem.k.diagonal(points) - explained
         low, high = self.problem.reward_range
         return np.sqrt(np.maximum(variance, 0.0)) * (high - low) / 2
+
+    def interval(self, actions: Any, contexts: Any, level: float = 0.9) -> tuple[Any, Any]:
+        """The credible interval of the expected reward, `(low, high)`, in the user's units."""
+        if not 0 < level < 1:
+            raise InputError(f"level must be between 0 and 1, got {level!r}: 0.9 is the 90 % interval.")
+        half = NormalDist().inv_cdf((1 + level) / 2) * self.std(actions, contexts)
+        mean = self.mean(actions, contexts)
+        return mean - half, mean + half
+
+    def sample(self, rng: np.random.Generator) -> Policy:
+        """One draw of the reward function from the posterior, as a policy: its `mean` is the draw.
+
+        Deciding with a fresh draw each time is Thompson sampling. Costs no budget: the posterior is public.
+        """
+        draw = self.posterior.weights + self._root @ rng.normal(size=len(self.landmarks))
+        return replace(self, posterior=replace(self.posterior, weights=draw))
+
+    @cached_property
+    def _root(self) -> Floats:
+        """A square root of the weights' covariance, v Kuu^-1 - reduction."""
+        L = linalg.cholesky(self.problem.k(self.landmarks, self.landmarks))
+        K = L.T @ self.posterior.reduction @ L  # in whitened coordinates, where the prior is v I
+        values, V = linalg.eigh(self.posterior.scale * np.eye(len(L)) - K)
+        return linalg.solve_upper(L, V * np.sqrt(np.maximum(values, 0.0)))
 
     def _mean(self, points: Floats) -> Floats:
         return np.asarray(self.problem.k(points, self.landmarks) @ self.posterior.weights)
@@ -156,6 +185,12 @@ class Policy:
         )
         (folder / "policy.json").write_text(json.dumps(about, indent=2) + "\n")
         return folder
+
+    def report(self, path: str | Path) -> Path:
+        """One HTML page about this policy, for people: what it decides, how sure it is, what it promises."""
+        from tacit.report import write_report
+
+        return write_report(self, path)
 
     @classmethod
     def load(cls, path: str | Path, *, kernel: Any = None) -> Policy:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,9 @@ class Problem:
     A plain kernel such as `Matern(2.5, 0.3)` is read as the product of itself on actions and itself on contexts.
     `generator` is the public guess of who will come (uniform by default); `play` is the law under which actions were
     or will be played, if that is not uniform. It must not depend on data.
+
+    `advantage=True` learns only what decisions need: how much better an action is than a random one in the same
+    context. No budget goes to the part of the reward that no action changes; `policy.mean` is then that advantage.
     """
 
     actions: Domain
@@ -35,6 +38,7 @@ class Problem:
     reward_range: Sequence[float] = (0.0, 1.0)
     generator: Law | None = None
     play: Law | None = None
+    advantage: bool = False
 
     def __post_init__(self) -> None:
         for name in ("actions", "contexts"):
@@ -47,7 +51,8 @@ class Problem:
         object.__setattr__(self, "reward_range", _increasing(self.reward_range))
         kernel = self.kernel if isinstance(self.kernel, Kernel) else _wrapped(self.kernel)
         object.__setattr__(self, "kernel", kernel)
-        object.__setattr__(self, "_k", natural(kernel, self._columns, self.actions.dimension))
+        k = natural(kernel, self._columns, self.actions.dimension)
+        object.__setattr__(self, "_k", _centred(k, self.actions) if self.advantage else k)
         object.__setattr__(self, "_draw", (sampler(self.actions, self.play), sampler(self.contexts, self.generator)))
 
     @property
@@ -91,8 +96,9 @@ class Problem:
         return np.clip((inside - (low + high) / 2) / ((high - low) / 2), -1.0, 1.0)
 
     def unscale_reward(self, values: Floats) -> Floats:
+        """Values of the reward function in the user's units; an advantage is a difference and has no middle."""
         low, high = self.reward_range
-        return (low + high) / 2 + values * (high - low) / 2
+        return (0.0 if self.advantage else (low + high) / 2) + values * (high - low) / 2
 
     def spec(self) -> Spec:
         """The problem as plain data, for TOML and JSON. Generators are the algorithm's coins and are not kept."""
@@ -100,7 +106,7 @@ class Problem:
             "actions": dump(self.actions),
             "contexts": dump(self.contexts),
             "kernel": {"type": "custom"} if isinstance(self.kernel, Custom) else dump(self.kernel),
-            "reward": {"range": list(self.reward_range)},
+            "reward": {"range": list(self.reward_range)} | ({"advantage": True} if self.advantage else {}),
         }
 
     @classmethod
@@ -126,7 +132,15 @@ class Problem:
             reward_range=reward.get("range", (0.0, 1.0)),
             generator=generator,
             play=play,
+            advantage=bool(reward.get("advantage", False)),
         )
+
+
+def _centred(k: Kernel, actions: Domain) -> Kernel:
+    if not isinstance(k, kernels.Separable):
+        raise InputError("advantage=True needs a kernel on actions times one on contexts: not a Joint or Custom one.")
+    menu = actions.candidate_points(64 if actions.dimension == 1 else 256)
+    return replace(k, actions=kernels.Centred(k.actions, menu))
 
 
 def _coordinates(domain: Domain) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from tacit.cli.console import Json, emit, err, out, progress, table
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
-    from tacit.plan import Forecast, Plan
+    from tacit.planning import Forecast, Plan
 
 
 def plan(
@@ -26,6 +26,9 @@ def plan(
         float, typer.Option(help="How much the expected reward varies, as a share of half its range.")
     ] = 0.3,
     noise: Annotated[float, typer.Option(help="How much a reward varies around that, likewise.")] = 0.3,
+    lengthscales: Annotated[
+        tuple[float, float] | None, typer.Option(help="The range in which the true lengthscales may lie.")
+    ] = None,
     rank: Annotated[int | None, typer.Option(help="The largest number of landmarks.")] = None,
     figure: Annotated[Path | None, typer.Option(help="Draw the trade-off: a PNG, SVG or HTML file.")] = None,
     json: Json = False,
@@ -37,7 +40,7 @@ def plan(
     """
     from tacit.core import Budget
     from tacit.files import read_problem
-    from tacit.plan import plan as make_plan
+    from tacit.planning import plan as make_plan
 
     spec = read_problem(problem)
     horizon = rounds or spec.horizon
@@ -48,12 +51,19 @@ def plan(
         )
     with progress(json) as show:
         planned = make_plan(
-            spec.problem, horizon=horizon, budget=budget, signal=signal, noise=noise, rank=rank, progress=show
+            spec.problem,
+            horizon=horizon,
+            budget=budget,
+            signal=signal,
+            noise=noise,
+            lengthscales=lengthscales,
+            rank=rank,
+            progress=show,
         )
         forecast = planned.forecast
         answers = _answers(planned, target)
         if figure is not None:
-            from tacit.plan_figure import draw
+            from tacit.planning.figure import draw
 
             draw(planned, figure)
     if json:

@@ -2,9 +2,10 @@
 
     bhat = G theta + e,   G = n E[q_s phi'],   Cov e = N = n c E[q_s q_s'] + (2 s m)^2 I,   c = E[reward^2]
 
-With the prior theta ~ N(0, v P), P = L^-1 k'(U, U) L^-T, that is f ~ GP(0, v k') on the landmarks, the posterior is
-Gaussian. The expectations are over the contexts that came, as far as the released counts tell; `c` is released too;
-the scale `v` and the lengthscales of k' are chosen by the evidence of `bhat`. All of it touches released numbers only.
+With the prior f ~ GP(0, v k' + o) on the landmarks, f(U) = L theta, the posterior is Gaussian; `o` is the variance of
+the level of all rewards together. The expectations are over the contexts that came, as far as the released counts tell;
+`c` is released too; the scale `v`, the lengthscales of k' and its kind are chosen by the evidence of `bhat`. All of it
+touches released numbers only.
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ import numpy as np
 
 from tacit import linalg
 from tacit.core import Released
-from tacit.decoder.evidence import fit
+from tacit.decoder.evidence import choose
+from tacit.decoder.kinds import kinds
 from tacit.design import Design, Moments
 from tacit.kernels.ard import lengthscales
 from tacit.tables import Floats
+
+OFFSET = 0.25  # rewards are in [-1, 1]: the standard deviation of their level is half of that
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,14 +64,16 @@ def _posterior(design: Design, b: Floats, G: Floats, N: Floats, c: float) -> Pos
     U, L, k = design.features.U, design.features.L, design.problem.k
     R = linalg.cholesky(N)
     M = linalg.solve_upper(L, linalg.solve_lower(R, G).T).T
-    best = fit(k, U, M, linalg.solve_lower(R, b), design.problem.dimension)
-    v, K = best.scale, best.kernel(U, U)
-    # f(U) ~ N(0, v K), z = M f(U) + noise:  gain = v K M' (I + v M K M')^-1;  weights = Kuu^-1 E[f(U)]
-    S = linalg.cholesky(np.eye(len(b)) + v * M @ K @ M.T)
-    half = linalg.solve_lower(S, v * M @ K)
+    offset = 0.0 if design.problem.advantage else OFFSET
+    best = choose(kinds(k, design.problem.dimension), U, M, linalg.solve_lower(R, b), offset)
+    v = best.scale
+    K = v * best.kernel(U, U) + offset
+    # f(U) ~ N(0, K), z = M f(U) + noise:  gain = K M' (I + M K M')^-1;  weights = Kuu^-1 E[f(U)]
+    S = linalg.cholesky(np.eye(len(b)) + M @ K @ M.T)
+    half = linalg.solve_lower(S, M @ K)
     mean = half.T @ linalg.solve_lower(S, linalg.solve_lower(R, b))
     inverse = linalg.solve_upper(L, linalg.solve_lower(L, np.eye(len(L))))  # Kuu^-1
-    covariance = v * K - half.T @ half
+    covariance = K - half.T @ half
     return Posterior(
         weights=inverse @ mean,
         reduction=v * inverse - inverse @ covariance @ inverse,

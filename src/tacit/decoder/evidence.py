@@ -1,14 +1,16 @@
-"""Hyperparameters by the evidence of the released vector: scale and lengthscales, at no privacy cost.
+"""Hyperparameters by the evidence of the released vector: scale, lengthscales and kind of kernel, at no privacy cost.
 
 With landmarks fixed, another kernel k' is another prior covariance of f on the landmarks. In whitened coordinates
 
-    z = N^-1/2 bhat = M f(U) + unit noise,      M = N^-1/2 G L^-1,      f(U) ~ N(0, v k'(U, U))
+    z = N^-1/2 bhat = M f(U) + unit noise,      M = N^-1/2 G L^-1,      f(U) ~ N(0, v k'(U, U) + o 11')
 
-and only the few directions of z in which the design's own kernel has a signal can tell kernels apart.
+where the level of the rewards has variance `o` of its own, so that it is not mistaken for a large scale `v`. Only the
+few directions of z in which the design's own kernel has a signal can tell kernels apart.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,13 +18,14 @@ from scipy.optimize import minimize
 
 from tacit import linalg
 from tacit.kernels import Kernel
-from tacit.kernels.ard import lengthscales, spread, with_lengthscales
+from tacit.kernels.ard import lengthscales, with_lengthscales
 from tacit.tables import Floats
 
 SIGNAL_FLOOR = 1e-3  # directions with less signal than this (in units of the noise variance) are left out
 SCALE_GUESS, SCALE_WIDTH = 0.1, 2.0  # v is log-normal around 0.1: rewards are in [-1, 1]
 LENGTH_WIDTH = 0.35  # and each lengthscale log-normal around the design's
-STEPS = 40
+STEPS, FEW_STEPS = 40, 12
+PREFERENCE = 2.0  # another kind of kernel must explain the release better than the problem's own by so many nats
 
 
 @dataclass(frozen=True)
@@ -31,32 +34,71 @@ class Fit:
 
     kernel: Kernel
     scale: float
+    evidence: float  # log density of the release and of the hyperparameters, up to a constant
 
 
-def fit(kernel: Kernel, U: Floats, M: Floats, z: Floats, columns: int) -> Fit:
-    """Maximises the evidence over the scale and one lengthscale per column, from the design's kernel."""
-    whole = spread(kernel, columns)
-    start = np.log([SCALE_GUESS, *lengthscales(whole)])
-    width = np.array([SCALE_WIDTH] + [LENGTH_WIDTH] * (len(start) - 1))
-    Mr, zr = _informative(M, z, kernel(U, U))
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What the released vector says about kernels on the landmarks `U`."""
 
-    def loss(x: Floats) -> float:
-        K = with_lengthscales(whole, np.exp(x[1:]).tolist())(U, U)
-        return negative_evidence(Mr, zr, float(np.exp(x[0])) * K) + 0.5 * float(np.sum(((x - start) / width) ** 2))
+    U: Floats
+    M: Floats
+    z: Floats
+    offset: float
 
-    bounds = [(s - 4 * w, s + 4 * w) for s, w in zip(start, width, strict=True)]
-    best = minimize(loss, start, method="L-BFGS-B", bounds=bounds, options={"maxiter": STEPS}).x
-    return Fit(with_lengthscales(whole, np.exp(best[1:]).tolist()), float(np.exp(best[0])))
+    @classmethod
+    def of(cls, kernel: Kernel, U: Floats, M: Floats, z: Floats, offset: float) -> Evidence:
+        """Rotated to the directions that carry signal under the design's kernel; the rest is noise under any."""
+        signal, V = linalg.eigh(M @ kernel(U, U) @ M.T)
+        V = V[:, signal > SIGNAL_FLOOR] if np.any(signal > SIGNAL_FLOOR) else V[:, -1:]
+        return cls(U, V.T @ M, V.T @ z, offset)
+
+    def fit(self, kernel: Kernel, start: Floats | None = None, steps: int = STEPS) -> Fit:
+        """Maximises the evidence over the scale and the lengthscales, whose prior is centred at the kernel's own.
+
+        `start` is a point to search from, as logarithms.
+        """
+        centre = np.log([SCALE_GUESS, *lengthscales(kernel)])
+        width = np.array([SCALE_WIDTH] + [LENGTH_WIDTH] * (len(centre) - 1))
+
+        def loss(x: Floats) -> tuple[float, Floats]:
+            value, slope = self._negative(kernel, x)
+            off = (x - centre) / width
+            return value + 0.5 * float(off @ off), slope + off / width
+
+        bounds = [(c - 4 * w, c + 4 * w) for c, w in zip(centre, width, strict=True)]
+        first = centre if start is None else start
+        best = minimize(loss, first, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps})
+        return Fit(with_lengthscales(kernel, np.exp(best.x[1:]).tolist()), float(np.exp(best.x[0])), -float(best.fun))
+
+    def _negative(self, kernel: Kernel, x: Floats, h: float = 1e-5) -> tuple[float, Floats]:
+        """-log N(z; 0, C), C = I + M (v K + o 11') M', and its gradient in log v and the log lengthscales.
+
+        d/dx = 1/2 sum(W * v dK/dx),   W = M'(C^-1 - C^-1 z z' C^-1) M
+        """
+        v, scales = float(np.exp(x[0])), np.exp(x[1:])
+        K = with_lengthscales(kernel, scales.tolist())(self.U, self.U)
+        R = linalg.cholesky(np.eye(len(self.z)) + self.M @ (v * K + self.offset) @ self.M.T)
+        half, u = linalg.solve_lower(R, self.M), linalg.solve_lower(R, self.z)
+        a = half.T @ u
+        W = half.T @ half - np.outer(a, a)
+        slope = [0.5 * v * float(np.vdot(W, K))]
+        for j in range(len(scales)):
+            moved = scales.copy()
+            moved[j] *= np.exp(h)
+            dK = with_lengthscales(kernel, moved.tolist())(self.U, self.U) - K
+            slope.append(0.5 * v * float(np.vdot(W, dK)) / h)
+        return 0.5 * float(u @ u) + float(np.log(np.diag(R)).sum()), np.array(slope)
 
 
-def negative_evidence(M: Floats, z: Floats, K: Floats) -> float:
-    """-log N(z; 0, I + M K M'), up to a constant."""
-    C = linalg.cholesky(np.eye(len(z)) + M @ K @ M.T)
-    return 0.5 * float(np.sum(linalg.solve_lower(C, z) ** 2)) + float(np.log(np.diag(C)).sum())
-
-
-def _informative(M: Floats, z: Floats, K: Floats) -> tuple[Floats, Floats]:
-    """Rotated to the directions that carry signal under the design's kernel; the rest is noise under any."""
-    signal, V = linalg.eigh(M @ K @ M.T)
-    V = V[:, signal > SIGNAL_FLOOR] if np.any(signal > SIGNAL_FLOOR) else V[:, -1:]
-    return V.T @ M, V.T @ z
+def choose(kernels: Sequence[Kernel], U: Floats, M: Floats, z: Floats, offset: float) -> Fit:
+    """The best of several kernels with as many lengthscales; the first is the problem's own and is preferred."""
+    own = kernels[0]
+    evidence = Evidence.of(own, U, M, z, offset)
+    best = first = evidence.fit(own)
+    start = np.log([first.scale, *lengthscales(first.kernel)])
+    for other in kernels[1:]:
+        found = evidence.fit(other, start, FEW_STEPS)
+        if found.evidence > max(best.evidence, first.evidence + PREFERENCE):
+            best = found
+    return best

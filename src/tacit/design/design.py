@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit import linalg
+from tacit.contexts.cells import Cells
 from tacit.core import Budget, Encoding, private_sum
-from tacit.design.cells import Cells
 from tacit.design.features import Features, Moments, chunks, clipped, moments
 from tacit.design.landmarks import pivots
 from tacit.design.layout import CONTEXT_SHARE, ENERGY_SHARE, Layout
@@ -221,8 +221,7 @@ class _Points:
     def total(self, rank: int) -> int:
         if self._given is not None:
             return len(self._given)
-        # The relative error of a rank x rank covariance from M points is about sqrt(rank / M).
-        return self._total or int(np.clip(100 * rank, 20_000, 200_000))
+        return self._total or public_total(rank)
 
     def take(self, n: int) -> Floats:
         return self._problem.public_points(n, self._rng) if self._given is None else self._given[:n]
@@ -232,6 +231,11 @@ class _Points:
         for n in chunks(self.total(rank)):
             yield self.take(n) if self._given is None else self._given[start : start + n]
             start += n
+
+
+def public_total(rank: int) -> int:
+    """How many public points: the relative error of a rank x rank covariance from M points is about sqrt(rank / M)."""
+    return int(np.clip(100 * rank, 20_000, 200_000))
 
 
 def tune(

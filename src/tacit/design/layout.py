@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.design.cells import Cells
+from tacit.contexts.cells import Cells
 from tacit.tables import Floats
 
 CONTEXT_SHARE = 0.15

@@ -1,6 +1,7 @@
 """Kernels: what kind of function the reward is thought to be."""
 
 from tacit.kernels.base import Kernel
+from tacit.kernels.centred import Centred
 from tacit.kernels.compose import Joint, On, Product, Separable, Sum, natural
 from tacit.kernels.other import Categorical, Custom, Linear
 from tacit.kernels.stationary import RBF, Matern, RationalQuadratic
@@ -11,6 +12,6 @@ REGISTRY: dict[str, type] = {
 }
 
 __all__ = [
-    "Categorical", "Custom", "Joint", "Kernel", "Linear", "Matern", "On", "Product", "RBF", "REGISTRY",
+    "Categorical", "Centred", "Custom", "Joint", "Kernel", "Linear", "Matern", "On", "Product", "RBF", "REGISTRY",
     "RationalQuadratic", "Separable", "Sum", "natural",
 ]  # fmt: skip

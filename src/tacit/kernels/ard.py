@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tacit.kernels.base import Kernel
+from tacit.kernels.centred import Centred
 from tacit.kernels.compose import Joint, On, Product, Separable, Sum
 from tacit.kernels.stationary import Stationary
 
@@ -24,8 +25,8 @@ def spread(kernel: Kernel, columns: int) -> Kernel:
         return dataclasses.replace(kernel, kernels=tuple(spread(k, columns) for k in kernel.kernels))
     if isinstance(kernel, On):
         return On(spread(kernel.kernel, len(kernel.columns)), kernel.columns)
-    if isinstance(kernel, Joint):
-        return Joint(spread(kernel.kernel, columns))
+    if isinstance(kernel, Joint | Centred):
+        return dataclasses.replace(kernel, kernel=spread(kernel.kernel, columns))
     return kernel
 
 
@@ -36,31 +37,31 @@ def lengthscales(kernel: Kernel) -> list[float]:
 
 def with_lengthscales(kernel: Kernel, values: Sequence[float]) -> Kernel:
     """The same kernel with these instead."""
-    return _replaced(kernel, iter(values))
+    left = iter(values)
+    return map_leaves(
+        kernel,
+        lambda leaf: dataclasses.replace(leaf, lengthscale=tuple(next(left) for _ in leaf.lengthscale)),  # type: ignore[type-var, union-attr]
+    )
 
 
-def _leaves(kernel: Any) -> Iterator[Stationary]:
+def map_leaves(kernel: Any, change: Callable[[Stationary], Kernel]) -> Any:
+    """The same composition with every stationary kernel in it changed, in the order of `lengthscales`."""
     if isinstance(kernel, Stationary):
-        yield kernel
-    elif isinstance(kernel, Kernel):
-        for child in _children(kernel):
-            yield from _leaves(child)
-
-
-def _children(kernel: Kernel) -> Iterator[Kernel]:
-    for field in dataclasses.fields(kernel):  # type: ignore[arg-type]
-        value = getattr(kernel, field.name)
-        yield from (value if isinstance(value, tuple) and value and isinstance(value[0], Kernel) else ())
-        if isinstance(value, Kernel):
-            yield value
-
-
-def _replaced(kernel: Any, values: Iterator[float]) -> Any:
-    if isinstance(kernel, Stationary):
-        return dataclasses.replace(kernel, lengthscale=tuple(next(values) for _ in kernel.lengthscale))  # type: ignore[type-var, union-attr]
+        return change(kernel)
     if isinstance(kernel, tuple) and kernel and isinstance(kernel[0], Kernel):
-        return tuple(_replaced(k, values) for k in kernel)
+        return tuple(map_leaves(k, change) for k in kernel)
     if isinstance(kernel, Kernel) and dataclasses.is_dataclass(kernel):
-        changes = {f.name: _replaced(getattr(kernel, f.name), values) for f in dataclasses.fields(kernel)}
+        changes = {f.name: map_leaves(getattr(kernel, f.name), change) for f in dataclasses.fields(kernel)}
         return dataclasses.replace(kernel, **changes)
     return kernel
+
+
+def _leaves(kernel: Kernel) -> list[Stationary]:
+    found: list[Stationary] = []
+
+    def note(leaf: Stationary) -> Stationary:
+        found.append(leaf)
+        return leaf
+
+    map_leaves(kernel, note)
+    return found

@@ -1,35 +1,33 @@
-"""Planning: how good the policy will be, before any data is collected.
+"""The plan: the error to expect, what limits it, and the answers to the inverse questions.
 
-`T`, the budget, the kernel and the public points are known, and so is the law of the released vector given the reward
-function. Draw reward functions from the prior and released vectors from their law, decode, and read off the error
-rate. Nothing here grows with `T`.
-
-    bhat | theta ~ N(G theta, N)      error = E_c[ max_x f(x, c) - f(xhat(c), c) ]
+Everything before the data is public, and so is the law of the released vector given the reward function. So studies
+can be drawn from their law and judged (see `tacit.planning.simulation`) without work that grows with `T`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from tacit import linalg
 from tacit.core import Budget
-from tacit.design.design import COARSE_RANK, DEFAULT_RANK, TUNING_POINTS, choose_landmarks, choose_layout
-from tacit.design.features import Features, clipped, moments
+from tacit.design import Design
+from tacit.design.design import COARSE_RANK, DEFAULT_RANK, TUNING_POINTS, choose_landmarks, choose_layout, public_total
+from tacit.design.features import clipped
 from tacit.design.tuning import choose_tau, influence_quantile
 from tacit.errors import InputError
+from tacit.kernels import Kernel
+from tacit.kernels.ard import lengthscales as lengthscales_of
+from tacit.kernels.ard import spread, with_lengthscales
+from tacit.planning.simulation import Simulation
 from tacit.problem import Problem
 from tacit.progress import Progress, silent
-from tacit.tables import Floats
 
-POINTS = 4096  # public points behind every expectation
-CONTEXTS, ACTIONS = 64, 64  # where the error is read off
-FUNCTIONS = 128  # reward functions drawn from the prior
+TRUTHS = 4  # kernels that stand for a range of lengthscales
 MOST_ROUNDS = 10**9
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-3, 100.0
 
@@ -48,6 +46,7 @@ class Forecast:
     rank: int
     tau: float
     clip: float
+    public_points: int
     effective_dimension: float
     noise: float
     limited_by: str
@@ -65,12 +64,15 @@ def plan(
     rank: int | None = None,
     signal: float = 0.3,
     noise: float = 0.3,
+    lengthscales: Sequence[float] | None = None,
     progress: Progress = silent,
 ) -> Plan:
     """Plans a study: the error to expect, what limits it, and the answers to the inverse questions.
 
     `signal` and `noise` are guesses of the standard deviations of the reward function and of the reward around it, in
-    units of half the reward range. `rng` draws public coins; the default makes plans repeatable.
+    units of half the reward range. `lengthscales=(low, high)` says in which range the true ones may lie where that is
+    not known well; the problem's own are taken as true otherwise. `rng` draws public coins; the default makes plans
+    repeatable.
     """
     if not isinstance(horizon, int | np.integer) or horizon < 1:
         raise InputError(f"horizon must be a whole number of rounds of at least 1, got {horizon!r}.")
@@ -80,7 +82,25 @@ def plan(
                 f"{name} must be positive, got {value!r}: it is a standard deviation, 1 is half the range."
             )
     generator = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(rng)
-    return Plan(problem, int(horizon), budget, generator, rank or DEFAULT_RANK, signal, noise, progress)
+    truths = _truths(problem, lengthscales)
+    return Plan(problem, int(horizon), budget, generator, rank or DEFAULT_RANK, signal, noise, truths, progress)
+
+
+def _truths(problem: Problem, lengthscales: Sequence[float] | None) -> list[Kernel]:
+    """The kernels that reward functions are drawn from."""
+    if lengthscales is None:
+        return [problem.k]
+    try:
+        low, high = (float(value) for value in lengthscales)
+    except (TypeError, ValueError):
+        raise InputError(f"lengthscales must be a range (low, high), got {lengthscales!r}.") from None
+    if not 0 < low <= high < math.inf:
+        raise InputError(f"lengthscales must be positive and increasing, got ({low}, {high}): pass (low, high).")
+    whole = spread(problem.k, problem.dimension)
+    count = len(lengthscales_of(whole))
+    if not count:
+        raise InputError("this kernel has no lengthscales: leave lengthscales out.")
+    return [with_lengthscales(whole, [float(value)] * count) for value in np.geomspace(low, high, TRUTHS)]
 
 
 class Plan:
@@ -95,21 +115,18 @@ class Plan:
         rank: int,
         signal: float,
         noise: float,
+        truths: Sequence[Kernel],
         progress: Progress = silent,
     ) -> None:
         self.problem, self.horizon, self.budget = problem, horizon, budget
         self.signal, self.noise, self._rank = signal, noise, rank
         self._progress = progress
-        self._seed = int(rng.integers(2**32))
-        progress("placing landmarks", 0, 1)
-        # Landmarks for far more rounds than planned: what-if questions go up, and fewer rounds use a prefix of them.
-        self._features = Features.on(problem.k, choose_landmarks(problem, 1.0 / (30 * horizon), rank, rng))
-        Phi = self._features(problem.public_points(POINTS, rng))
-        d, V = linalg.eigh(Phi.T @ Phi / len(Phi))
-        self._d, self._Phi = np.maximum(d, 0.0), Phi @ V
-        self._grid = self._features(self._pairs(rng)) @ V
-        self._theta = signal * rng.normal(size=(len(d), FUNCTIONS))
-        progress("placing landmarks", 1, 1)
+        progress("placing landmarks", 0, 2)
+        # Landmarks for far more rounds than planned: what-if questions go up.
+        landmarks = choose_landmarks(problem, 1.0 / (30 * horizon), rank, rng)
+        progress("placing landmarks", 1, 2)
+        self._simulation = Simulation(problem, landmarks, truths, signal, rng)
+        progress("placing landmarks", 2, 2)
 
     @cached_property
     def forecast(self) -> Forecast:
@@ -123,18 +140,18 @@ class Plan:
         multiplier = 1.0 / math.sqrt(2.0 * rho)
         top = slice(-COARSE_RANK, None)  # tau hardly depends on the small eigenvalues
         tau = choose_tau(
-            self._Phi[:TUNING_POINTS, top],
-            self._d[top],
+            self._simulation.Phi[:TUNING_POINTS, top],
+            self._simulation.d[top],
             horizon=rounds,
             multiplier=multiplier,
             signal=self.signal,
             noise=self.noise,
         )
-        q = self._Phi / np.sqrt(rounds * self._d + tau)
-        s = influence_quantile(q)
-        errors = self._errors(q, s, rounds, 2.0 * s * multiplier)
-        nonprivate = float(np.mean(self._errors(q, s, rounds, 0.0)))
-        uniform = float(np.mean(self._best - self._values.mean(axis=1)))
+        q = self._simulation.Phi / np.sqrt(rounds * self._simulation.d + tau)
+        s, variance = influence_quantile(q), self.noise**2
+        errors = self._simulation.errors(q, s, rounds, variance, 2.0 * s * multiplier)
+        nonprivate = float(np.mean(self._simulation.errors(q, s, rounds, variance, 0.0)))
+        uniform = self._simulation.uniform_error
         error = float(np.mean(errors))
         return Forecast(
             rounds=rounds,
@@ -147,7 +164,8 @@ class Plan:
             rank=self._needed(tau / rounds),
             tau=tau,
             clip=s,
-            effective_dimension=float(np.sum(rounds * self._d / (rounds * self._d + tau))),
+            public_points=public_total(self._needed(tau / rounds)),
+            effective_dimension=float(np.sum(rounds * self._simulation.d / (rounds * self._simulation.d + tau))),
             noise=2.0 * s * multiplier * float(np.sqrt(np.mean(np.sum(clipped(q, s) ** 2, axis=1)))) * self._unit,
             limited_by=self._limit(error, nonprivate, uniform, tau / rounds),
         )
@@ -196,49 +214,32 @@ class Plan:
             why,
         ])  # fmt: skip
 
-    # -- the simulation ----------------------------------------------------------------------------------------------
+    def design(self, *, rng: np.random.Generator | int, unit: str = "record", progress: Progress = silent) -> Design:
+        """The design of the planned study: its rounds, budget, rank and tau."""
+        return Design.build(
+            self.problem,
+            horizon=self.horizon,
+            budget=self.budget,
+            rng=rng,
+            unit=unit,
+            rank=self._rank,
+            tau=self.forecast.tau,
+            progress=progress,
+        )
 
     @property
     def _unit(self) -> float:
         low, high = self.problem.reward_range
         return (high - low) / 2
 
-    def _pairs(self, rng: np.random.Generator) -> Floats:
-        menu = self.problem.actions.candidate_points(ACTIONS)
-        contexts = self.problem.draw_contexts(CONTEXTS, rng)
-        return np.hstack([np.tile(menu, (len(contexts), 1)), np.repeat(contexts, len(menu), axis=0)])
-
-    @cached_property
-    def _values(self) -> Floats:
-        """f on the grid: (contexts, actions, functions)."""
-        return (self._grid @ self._theta).reshape(CONTEXTS, -1, FUNCTIONS)
-
-    @cached_property
-    def _best(self) -> Floats:
-        return self._values.max(axis=1)
-
-    def _errors(self, q: Floats, s: float, rounds: int, sigma: float) -> Floats:
-        """The error rate of each drawn function, with Gaussian noise of this size on the released vector."""
-        rng = np.random.default_rng(self._seed)
-        v = self.signal**2
-        law = moments(self._Phi, q, s)
-        G = rounds * law.signal
-        N = rounds * (v + self.noise**2) * law.energy + sigma**2 * np.eye(len(G))
-        R = linalg.cholesky(N)
-        released = G @ self._theta + R @ rng.normal(size=self._theta.shape)
-        estimate = v * G.T @ np.linalg.solve(v * G @ G.T + N, released)
-        guess = (self._grid @ estimate).reshape(self._values.shape)
-        chosen = np.take_along_axis(self._values, guess.argmax(axis=1)[:, None, :], axis=1)[:, 0]
-        return (self._best - chosen).mean(axis=0)
-
     def _needed(self, floor: float) -> int:
         """How many directions stand above what the regularisation shrinks away."""
-        return min(self._rank, int(np.sum(self._d > 0.01 * floor)))
+        return min(self._rank, int(np.sum(self._simulation.d > 0.01 * floor)))
 
     def _limit(self, error: float, nonprivate: float, uniform: float, floor: float) -> str:
         if error < 0.01 * uniform:
             return "nothing"
-        if self._features.rank >= self._rank and self._d.min() > floor:
+        if self._simulation.rank >= self._rank and self._simulation.d.min() > floor:
             return "rank"
         return "privacy" if error > 2.0 * nonprivate else "rounds"
 

@@ -1,4 +1,4 @@
-"""Who will come: public guesses of the law of contexts.
+"""Who will come: public guesses of the law of contexts, or a law learned privately (`private_marginals`).
 
 A generator is anything with `sample(n, rng)`, or a plain function `(n, rng) -> table`. A wrong guess costs
 accuracy, never privacy. What it returns must be public: never pass the study's own contexts.
@@ -12,9 +12,14 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from narwhals.dependencies import is_into_dataframe, is_into_series
 
+from tacit.contexts.marginals import LearnedContexts, private_marginals, simulated_marginals
 from tacit.domains import Domain
 from tacit.errors import InputError
 from tacit.tables import Floats
+
+__all__ = [
+    "Generator", "Law", "LearnedContexts", "PublicSample", "private_marginals", "sampler", "simulated_marginals",
+]  # fmt: skip
 
 Rng = np.random.Generator
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import InputError, MissingExtraError
-from tacit.plan import Forecast, Plan
+from tacit.planning import Forecast, Plan
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 COLOURS = ("#c2410c", "#d97706", "#0b6e8f", "#3f6fb5", "#6b4fa0")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -32,10 +33,13 @@ class Column:
         return np.clip(points[:, self.at.start] * BINS, 0, BINS - 1).astype(np.intp)
 
     def draw(self, probabilities: Floats, n: int, rng: Rng) -> Floats:
-        cells = rng.choice(self.size, size=n, p=probabilities)
+        return self.place(rng.choice(self.size, size=n, p=probabilities), rng)
+
+    def place(self, cells: Any, rng: Rng) -> Floats:
+        """A point in each cell: the label's own, or anywhere in the bin."""
         if self.labels is not None:
             return self.labels.candidate_points(0)[cells]
-        return ((cells + rng.random(n)) / BINS)[:, None]
+        return ((cells + rng.random(len(cells))) / BINS)[:, None]
 
 
 class Cells:
@@ -43,8 +47,8 @@ class Cells:
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
-        self._columns = _columns_of(domain)
-        self._starts = np.cumsum([0] + [column.size for column in self._columns])
+        self.parts = _columns_of(domain)
+        self._starts = np.cumsum([0] + [column.size for column in self.parts])
 
     @property
     def size(self) -> int:
@@ -52,25 +56,29 @@ class Cells:
 
     @property
     def columns(self) -> int:
-        return len(self._columns)
+        return len(self.parts)
 
     def onehot(self, contexts: Floats) -> Floats:
         """One row per context with a 1 in one cell of each column: its norm is sqrt(columns)."""
         marks = np.zeros((len(contexts), self.size))
         rows = np.arange(len(contexts))
-        for column, start in zip(self._columns, self._starts, strict=False):
+        for column, start in zip(self.parts, self._starts, strict=False):
             marks[rows, start + column.index(contexts)] = 1.0
         return marks
 
-    def generator(self, counts: Floats, noise: float) -> Callable[[int, Rng], Floats]:
-        """Draws unit coordinates column by column, as the noisy counts say."""
-        laws = [
+    def laws(self, counts: Floats, noise: float) -> list[Floats]:
+        """The probabilities of each column's cells."""
+        return [
             probabilities(counts[start : start + column.size], noise)
-            for column, start in zip(self._columns, self._starts, strict=False)
+            for column, start in zip(self.parts, self._starts, strict=False)
         ]
 
+    def generator(self, counts: Floats, noise: float) -> Callable[[int, Rng], Floats]:
+        """Draws unit coordinates column by column, as the noisy counts say."""
+        laws = self.laws(counts, noise)
+
         def draw(n: int, rng: Rng) -> Floats:
-            drawn = [column.draw(law, n, rng) for column, law in zip(self._columns, laws, strict=True)]
+            drawn = [column.draw(law, n, rng) for column, law in zip(self.parts, laws, strict=True)]
             return self.domain.project_points(np.hstack(drawn))
 
         return draw

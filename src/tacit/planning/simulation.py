@@ -1,0 +1,100 @@
+"""Studies drawn from their law: reward functions from the prior, released vectors given the function.
+
+    f = phi' theta + g,    theta ~ N(0, v P),    bhat | theta ~ N(G theta, N),    theta | bhat by Bayes
+    error = E_c[ max_x f(x, c) - f(xhat(c), c) ]
+
+`g` is what the landmarks cannot say: it moves no released number much, but it is part of what is lost. Only its law
+over the actions of one context matters, so it is drawn context by context. Nothing here grows with `T`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tacit import linalg
+from tacit.design.features import Features, moments
+from tacit.kernels import Kernel
+from tacit.problem import Problem
+from tacit.tables import Floats
+
+POINTS = 4096  # public points behind every expectation
+CONTEXTS = 64  # where the error is read off
+FUNCTIONS = 128  # reward functions drawn from the prior
+Rng = np.random.Generator
+
+
+class Simulation:
+    """Reward functions from one or several kernels, on one set of landmarks; all in the eigenbasis of E[phi phi']."""
+
+    def __init__(self, problem: Problem, landmarks: Floats, truths: Sequence[Kernel], signal: float, rng: Rng) -> None:
+        features = Features.on(problem.k, landmarks)
+        Phi = features(problem.public_points(POINTS, rng))
+        d, V = linalg.eigh(Phi.T @ Phi / len(Phi))
+        self.d, self.Phi = np.maximum(d, 0.0), Phi @ V
+        self.signal, self._seed = signal, int(rng.integers(2**32))
+        pairs = _pairs(problem, rng)
+        self._grid = features(pairs.reshape(-1, problem.dimension)) @ V
+        each = -(-FUNCTIONS // len(truths))
+        # f(U) ~ N(0, v k'(U, U)) is theta = L^-1 f(U) ~ N(0, v P)
+        self._roots = [V.T @ linalg.solve_lower(features.L, linalg.cholesky(k(landmarks, landmarks))) for k in truths]
+        self._theta = [signal * B @ rng.normal(size=(len(d), each)) for B in self._roots]
+        self.values = np.concatenate(
+            [
+                (self._grid @ theta).reshape(*pairs.shape[:2], each)
+                + signal * _rest(k, pairs, self._grid @ B, each, rng)
+                for k, B, theta in zip(truths, self._roots, self._theta, strict=True)
+            ],
+            axis=2,
+        )  # (contexts, actions, functions)
+        self._best = self.values.max(axis=1)
+
+    @property
+    def rank(self) -> int:
+        return len(self.d)
+
+    @property
+    def uniform_error(self) -> float:
+        return float(np.mean(self._best - self.values.mean(axis=1)))
+
+    def errors(self, q: Floats, s: float, rounds: int, variance: float, sigma: float) -> Floats:
+        """The error rate of each function if influences are `q`, clipped at `s`, with this variance of rewards around
+        the function and Gaussian noise of standard deviation `sigma` on the released vector."""
+        rng = np.random.default_rng(self._seed)
+        v = self.signal**2
+        law = moments(self.Phi, q, s)
+        G = rounds * law.signal
+        N = rounds * (v + variance) * law.energy + sigma**2 * np.eye(len(G))
+        R = linalg.cholesky(N)
+        guesses = []
+        for B, theta in zip(self._roots, self._theta, strict=True):
+            H = G @ B  # bhat = H z + noise, theta = B z
+            released = G @ theta + R @ rng.normal(size=theta.shape)
+            estimate = v * B @ (H.T @ np.linalg.solve(v * H @ H.T + N, released))
+            guesses.append((self._grid @ estimate).reshape(*self.values.shape[:2], -1))
+        chosen = np.concatenate(guesses, axis=2).argmax(axis=1)[:, None, :]
+        return (self._best - np.take_along_axis(self.values, chosen, axis=1)[:, 0]).mean(axis=0)
+
+
+def _pairs(problem: Problem, rng: Rng) -> Floats:
+    """Every candidate action in every context: (contexts, actions, dimension)."""
+    menu = problem.actions.candidate_points(64 if problem.actions.dimension == 1 else 256)
+    contexts = problem.draw_contexts(CONTEXTS, rng)
+    shape = (len(contexts), len(menu))
+    return np.concatenate(
+        [
+            np.broadcast_to(menu, (*shape, menu.shape[1])),
+            np.broadcast_to(contexts[:, None, :], (*shape, contexts.shape[1])),
+        ],
+        axis=2,
+    )
+
+
+def _rest(kernel: Kernel, pairs: Floats, explained: Floats, functions: int, rng: Rng) -> Floats:
+    """Draws of g: for each context the actions' covariance that the landmarks leave unexplained."""
+    drawn = []
+    for points, E in zip(pairs, explained.reshape(*pairs.shape[:2], -1), strict=True):
+        left, V = linalg.eigh(kernel(points, points) - E @ E.T)
+        drawn.append((V * np.sqrt(np.maximum(left, 0.0))) @ rng.normal(size=(len(left), functions)))
+    return np.stack(drawn)
