@@ -16,7 +16,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from helpers import records
+from helpers import BUDGET, records, small_design
 from tacit import Budget, Ledger
 
 PROBLEM = """
@@ -191,3 +191,24 @@ def test_help_teaches_and_version_tells() -> None:
     for command in ("demo", "fit", "decide", "ledger", "version"):
         assert command in tacit("--help").stdout
     assert answer("version")["opendp"] >= "0.16"
+
+
+def test_report_writes_one_page_about_a_policy(tmp_path: Path) -> None:
+    study, ledger = tmp_path, Ledger.create(f"sqlite:///{tmp_path}/ledger.db", BUDGET)
+    small_design(horizon=2000, rank=30).statistic().add(*records(2000)).release(ledger=ledger).save(study / "policy")
+    told = answer("report", study / "policy", "--out", study / "deep" / "report.html")
+    assert told["private"] is True
+    assert told["records"] == 2000
+    assert [context["name"] for context in told["contexts"]] == ["age", "weight"]
+    assert told["gain_over_random_play"]["mean"] > 0
+    page = (study / "deep" / "report.html").read_text(encoding="utf-8")
+    assert "Which dose for which age and weight?" in page
+    assert "NOT PRIVATE" not in page
+    about = study / "policy" / "policy.json"
+    about.write_text(about.read_text().replace('"private": true', '"private": false'))
+    shown = tacit("report", study / "policy", "--out", study / "report.html")
+    assert "Matters most: age" in shown.stdout
+    assert "NOT private" in shown.stderr
+    assert "NOT PRIVATE" in (study / "report.html").read_text(encoding="utf-8")
+    assert "holds no policy" in tacit("report", study, "--out", study / "none.html", code=2).stderr
+    assert not (study / "none.html").exists()

@@ -71,11 +71,11 @@ class Encoding:
         xp = array_namespace(rows)
         if rows.shape[1] != self.rank:
             raise InputError(f"rows must have {self.rank} columns, got {rows.shape[1]}: use this design's features.")
-        rows = xp.astype(rows, xp.float64)
-        finite = xp.all(xp.isfinite(rows), axis=1)[:, None]
-        rows = xp.where(finite, rows, xp.zeros_like(rows))
-        units = xp.astype(xp.round(xp.clip(rows, -1.0, 1.0) * float(self.bound)), xp.int64)
-        return self.shrink(units)
+        rows = xp.astype(rows, xp.float64, copy=False)
+        largest = xp.max(xp.abs(rows), axis=1)[:, None]  # NaN if any entry is
+        if not bool(xp.all(largest <= 1.0)):
+            rows = xp.clip(xp.where(xp.isfinite(largest), rows, xp.zeros_like(rows)), -1.0, 1.0)
+        return self.shrink(xp.astype(xp.round(rows * float(self.bound)), xp.int64))
 
     def shrink(self, units: Array) -> Array:
         """Integer rows to integer rows of norm at most `bound`; rows inside the ball stay as they are.
@@ -84,14 +84,15 @@ class Encoding:
         it is still outside, every entry becomes |q| * bound // r with r > |row|, which puts the norm below the bound.
         """
         xp = array_namespace(units)
-        units = xp.where(units < -INT64_MAX, -INT64_MAX, units)  # so that abs never overflows
         roomy = 1 << ((62 - self.rank.bit_length()) // 2)
-        while bool(xp.any(large := xp.max(xp.abs(units), axis=1) > roomy)):
+        while bool(xp.any(large := (xp.max(units, axis=1) > roomy) | (xp.min(units, axis=1) < -roomy))):
+            units = xp.where(units < -INT64_MAX, -INT64_MAX, units)  # so that abs never overflows
             units = xp.where(large[:, None], xp.sign(units) * (xp.abs(units) // 2), units)
         norm2 = xp.sum(units * units, axis=1)
-        r = _isqrt(xp, norm2) + 1
-        shrunk = xp.sign(units) * ((xp.abs(units) * self.bound) // r[:, None])
-        return xp.where((norm2 > self.bound**2)[:, None], shrunk, units)
+        if not bool(xp.any(over := norm2 > self.bound**2)):
+            return units
+        shrunk = xp.sign(units) * ((xp.abs(units) * self.bound) // (_isqrt(xp, norm2) + 1)[:, None])
+        return xp.where(over[:, None], shrunk, units)
 
 
 def _isqrt(xp: Any, n: Array) -> Array:

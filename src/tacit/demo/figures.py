@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from tacit.demo import patients as people
-from tacit.demo.canvas import ACCENT, HIGH, INK, LOW, MIDDLE, MUTED, OTHER, PAPER, blank
 from tacit.demo.patients import Floats, Patients
 from tacit.demo.study import NORMAL_95, DemoResult
+from tacit.report.canvas import ACCENT, HIGH, INK, LOW, MIDDLE, MUTED, OTHER, PAPER, blank
 
 GENES = dict(zip(people.VKORC1, (HIGH, MIDDLE, LOW), strict=True))
 SHOWN = 600  # patients in a scatter

@@ -9,8 +9,9 @@ from pathlib import Path
 from string import Template
 
 from tacit._version import __version__
-from tacit.demo import canvas, figures
+from tacit.demo import figures
 from tacit.demo.study import DemoResult
+from tacit.report import canvas
 
 
 def write_report(result: DemoResult, path: str | Path) -> Path:

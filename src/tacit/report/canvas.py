@@ -26,7 +26,7 @@ STYLE: Any = {
     "axes.titlecolor": INK, "axes.grid": True, "axes.axisbelow": True, "grid.color": FAINT, "grid.linewidth": 0.7,
     "xtick.color": FAINT, "ytick.color": FAINT, "xtick.labelcolor": MUTED, "ytick.labelcolor": MUTED,
     "legend.frameon": False, "legend.labelcolor": MUTED, "lines.solid_capstyle": "round", "svg.fonttype": "none",
-    "figure.constrained_layout.wspace": 0.05,
+    "figure.constrained_layout.wspace": 0.05, "text.parse_math": False,
 }  # fmt: skip
 
 
@@ -56,8 +56,9 @@ def inline_svg(figure: Any, name: str, says: str) -> str:
     svg = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", svg, flags=re.DOTALL)
     svg = re.sub(r"\sxmlns(:\w+)?=\"[^\"]*\"", "", svg).replace("xlink:href", "href")
     svg = re.sub(r"\b(id=\"|url\(#|href=\"#)", rf"\1{name}-", svg)
-    opening = rf'<svg viewBox="\1" role="img" aria-label="{says}">'
-    svg = re.sub(r"<svg[^>]*?viewBox=\"([^\"]*)\"[^>]*>", opening, svg, count=1)
+    box = re.search(r"viewBox=\"([^\"]*)\"", svg)
+    assert box is not None
+    svg = f'<svg viewBox="{box[1]}" role="img" aria-label="{says}">' + svg[svg.index(">") + 1 :]
     for colour, variable in COLOURS.items():
         svg = svg.replace(colour, f"var({variable})")
     return svg

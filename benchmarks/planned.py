@@ -1,0 +1,192 @@
+"""Planned against measured: is the error that `tacit plan` promises the error that a study then has?
+
+    python benchmarks/planned.py [--quick] [--json] [--markdown docs/planning.md]
+
+For each setting reward functions are drawn from the prior (standard deviation 0.3, noise 0.3 around it, rewards in
+[-1, 1]); every function is a new study with fresh records, the default design and decoder, and one simulated release.
+Kernel parameters are those of the truth; the law of contexts is learned from the budget, as by default. The command
+fails if a ratio of measured to planned error leaves 0.7 to 1.3.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+import tacit
+from tacit.design.features import Features
+from tacit.design.landmarks import pivots
+from tacit.kernels import RBF, Kernel, Matern
+from tacit.tables import Floats
+
+SIGNAL = NOISE = 0.3
+DELTA = 1e-6
+FEATURES = 900  # of the functions that are drawn: more than any design has
+CONTEXTS = 200
+WITHIN = 0.3
+KERNELS: dict[str, dict[int, Kernel]] = {
+    "Matern-5/2": {2: Matern(2.5, 0.3), 5: Matern(2.5, 0.6)},
+    "RBF": {2: RBF(0.3), 5: RBF(0.6)},
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    actions: int
+    contexts: int
+    kernel: str
+    rounds: int
+    epsilon: float
+    functions: int
+
+
+@dataclass(frozen=True)
+class Result:
+    setting: Setting
+    planned: float
+    measured: float
+    standard_error: float
+    uniform: float
+
+    @property
+    def ratio(self) -> float:
+        return self.measured / self.planned
+
+    @property
+    def holds(self) -> bool:
+        return abs(self.ratio - 1.0) <= WITHIN
+
+
+SETTINGS = [
+    Setting(1, 1, "Matern-5/2", 1000, 1.0, 60),
+    Setting(1, 1, "Matern-5/2", 10_000, 0.3, 60),
+    Setting(1, 1, "Matern-5/2", 10_000, 1.0, 60),
+    Setting(1, 1, "Matern-5/2", 10_000, 3.0, 60),
+    Setting(1, 1, "Matern-5/2", 100_000, 0.3, 40),
+    Setting(1, 1, "RBF", 1000, 3.0, 60),
+    Setting(1, 1, "RBF", 10_000, 1.0, 60),
+    Setting(1, 1, "RBF", 100_000, 0.3, 40),
+    Setting(2, 3, "Matern-5/2", 1000, 3.0, 16),
+    Setting(2, 3, "Matern-5/2", 10_000, 0.3, 12),
+    Setting(2, 3, "Matern-5/2", 10_000, 1.0, 12),
+    Setting(2, 3, "Matern-5/2", 100_000, 1.0, 6),
+    Setting(2, 3, "RBF", 1000, 1.0, 16),
+    Setting(2, 3, "RBF", 10_000, 3.0, 12),
+    Setting(2, 3, "RBF", 100_000, 0.3, 6),
+]
+
+
+def problem_of(setting: Setting) -> tacit.Problem:
+    a, c = setting.actions, setting.contexts
+    return tacit.Problem(
+        actions=tacit.Box([0.0] * a, [1.0] * a, names=[f"x{i}" for i in range(a)]),
+        contexts=tacit.Box([0.0] * c, [1.0] * c, names=[f"c{i}" for i in range(c)]),
+        kernel=KERNELS[setting.kernel][a + c],
+        reward_range=(-1.0, 1.0),
+    )
+
+
+def functions(problem: tacit.Problem, count: int, rng: np.random.Generator) -> tuple[Features, Floats]:
+    """Draws from the prior: f(w) = phi(w)' theta on many landmarks of their own."""
+    pool = rng.random((6000, problem.dimension))
+    chosen, _ = pivots(problem.k, pool, most=FEATURES, tolerance=1e-6, rng=rng)
+    features = Features.on(problem.k, pool[chosen])
+    return features, SIGNAL * rng.normal(size=(features.rank, count))
+
+
+def measure(setting: Setting, quick: bool) -> Result:
+    rng = np.random.default_rng(7)
+    problem = problem_of(setting)
+    budget = tacit.Budget(setting.epsilon, DELTA)
+    forecast = tacit.plan(problem, horizon=setting.rounds, budget=budget, signal=SIGNAL, noise=NOISE).forecast
+    design = tacit.Design.build(problem, horizon=setting.rounds, budget=budget, rng=rng, signal=SIGNAL, noise=NOISE)
+    features, theta = functions(problem, 4 if quick else setting.functions, rng)
+    menu = problem.actions.candidate_points(256)
+    errors = []
+    for weights in theta.T:
+        points = rng.random((setting.rounds, problem.dimension))
+        f = np.concatenate([features(part) @ weights for part in np.array_split(points, -(-len(points) // 4096))])
+        statistic = design.statistic()
+        statistic.add_points(points, np.clip(f + NOISE * rng.normal(size=len(f)), -1.0, 1.0))
+        policy = statistic.simulate_release(rng)
+        contexts = rng.random((CONTEXTS, setting.contexts))
+        chosen = policy.decide_points(contexts)
+        value = features(np.hstack([chosen, contexts])) @ weights
+        grid = np.hstack([np.tile(menu, (CONTEXTS, 1)), np.repeat(contexts, len(menu), axis=0)])
+        best = (features(grid) @ weights).reshape(CONTEXTS, -1).max(axis=1)
+        errors.append(float(np.mean(np.maximum(best, value) - value)))
+    spread = float(np.std(errors, ddof=1) / np.sqrt(len(errors)))
+    return Result(setting, forecast.expected_error, float(np.mean(errors)), spread, forecast.uniform_error)
+
+
+def cells(result: Result) -> list[str]:
+    s = result.setting
+    return [
+        f"{s.actions}+{s.contexts}",
+        s.kernel,
+        f"{s.rounds:,}",
+        f"{s.epsilon:g}",
+        f"{result.uniform:.3f}",
+        f"{result.planned:.4f}",
+        f"{result.measured:.4f} ± {result.standard_error:.4f}",
+        f"{result.ratio:.2f}",
+    ]
+
+
+HEADER = ["dimensions", "kernel", "rounds", "epsilon", "random play", "planned", "measured", "ratio"]
+
+
+def markdown(results: list[Result]) -> str:
+    lines = ["| " + " | ".join(HEADER) + " |", "|" + "---|" * len(HEADER)]
+    return "\n".join(lines + ["| " + " | ".join(cells(r)) + " |" for r in results])
+
+
+def write(results: list[Result], path: Path) -> None:
+    """Puts the table between the two marks of a page."""
+    text = path.read_text()
+    before, _, rest = text.partition("<!-- planned.py -->")
+    _, _, after = rest.partition("<!-- end -->")
+    path.write_text(f"{before}<!-- planned.py -->\n{markdown(results)}\n<!-- end -->{after}")
+
+
+def main(
+    quick: Annotated[bool, typer.Option(help="Four functions each, to see that it runs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON for machines.")] = False,
+    page: Annotated[Path | None, typer.Option("--markdown", help="A page to put the table into.")] = None,
+    jobs: Annotated[int, typer.Option(help="Processes.")] = os.cpu_count() or 1,
+) -> None:
+    """Hold the planner's promise against what happens, setting by setting."""
+    console = Console(stderr=True)
+    work: list[tuple[Setting, bool]] = [(setting, quick) for setting in SETTINGS]
+    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+        done = (pool.apply_async(measure, job) for job in work)
+        results = [job.get() for job in track(list(done), "measuring", console=console)]
+    if as_json:
+        rows: list[Any] = [asdict(r) | {"ratio": r.ratio, "holds": r.holds} for r in results]
+        print(json.dumps(rows, indent=2))
+    else:
+        table = Table(title="Error per decision: planned before the data, measured after")
+        for name in HEADER:
+            table.add_column(name, justify="right")
+        for result in results:
+            table.add_row(*cells(result))
+        Console().print(table)
+    if page is not None:
+        write(results, page)
+    if not quick and not all(r.holds for r in results):
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,41 @@
+"""`tacit report`: one page about one policy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tacit.cli.console import Json, emit, err, out
+
+
+def report(
+    policy: Annotated[Path, typer.Argument(help="A policy folder.")],
+    to: Annotated[Path, typer.Option("--out", help="The HTML file to write.")] = Path("report.html"),
+    json: Json = False,
+) -> None:
+    """Look at a policy: what it decides, what it expects, how sure it is, which context matters, what it promises.
+
+    Writes one page that needs nothing else: no network, no script. It is made from the released numbers alone, so it
+    costs no budget and may be shown to whoever may see the policy.
+    """
+    from tacit.policy import Policy
+    from tacit.report import Findings, write_findings
+
+    found = Findings.of(Policy.load(policy))
+    path = write_findings(found, to)
+    if json:
+        emit({"report": str(path)} | found.to_json())
+        return
+    first, gain = found.matters[0], found.gain
+    out.print(f"[bold]Report written to {path}[/bold]", soft_wrap=True)
+    out.print(f"Guarantee: {found.policy.guarantee}", soft_wrap=True)
+    out.print(f"Matters most: {first.axis.title} (reward at stake {first.stake:.3g})", markup=False, soft_wrap=True)
+    out.print(
+        f"Expected gain over random play: {gain.average:.3g} (standard deviation {gain.average_std:.2g}); "
+        f"at least 95 % sure in {100 * gain.share_sure:.0f} % of contexts",
+        soft_wrap=True,
+    )
+    if not found.policy.private:
+        err.print("[bold red]This policy is NOT private: it was made with a seed.[/bold red]")

@@ -1,0 +1,109 @@
+"""Points of a domain with some of its axes set: the other coordinates stay, or give way."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.domains import Ball, Domain, Mixed, Simplex
+from tacit.domains.base import sobol
+from tacit.domains.finite import Finite
+from tacit.report.axes import Axis, Ruler
+from tacit.tables import Floats
+
+Mask = NDArray[np.bool_]
+Setting = tuple[Axis, Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A domain and its axes."""
+
+    domain: Domain
+    axes: tuple[Axis, ...]
+
+    @classmethod
+    def of(cls, domain: Domain) -> Frame:
+        return cls(domain, tuple(axis for start, part in parts(domain) for axis in _axes(part, start)))
+
+    @property
+    def middle(self) -> Floats:
+        """The middle of every range: what a policy takes a missing coordinate for."""
+        return self.domain.project_points(np.full((1, self.domain.dimension), 0.5))
+
+    def spread(self, n: int) -> Floats:
+        """`n` uniform points, well spread and always the same."""
+        return self.domain.from_cube(sobol(n, self.domain.cube_dimension))
+
+    def place(self, base: Floats, *settings: Setting) -> tuple[Floats, Mask]:
+        """`base` with some axes set, and whether that is possible: the rest of a ball or a simplex gives way."""
+        rows = max(len(base), *(len(places) for _, places in settings))
+        points = np.array(np.broadcast_to(base, (rows, base.shape[1])))
+        held = np.zeros(base.shape[1], dtype=bool)
+        for axis, places in settings:
+            points[:, axis.columns] = places
+            held[axis.columns] = True
+        inside = np.ones(rows, dtype=bool)
+        for start, part in parts(self.domain):
+            at = slice(start, start + part.dimension)
+            if held[at].any():
+                points[:, at], fits = _give_way(part, points[:, at], held[at])
+                inside &= fits
+        return points, inside
+
+
+def parts(domain: Domain) -> Iterator[tuple[int, Domain]]:
+    """The parts of a domain with the unit coordinate at which each starts."""
+    start = 0
+    for part in domain.parts if isinstance(domain, Mixed) else (domain,):
+        yield start, part
+        start += part.dimension
+
+
+def crossed(across: Ruler, up: Ruler) -> tuple[Setting, Setting]:
+    """Every pair of places of two rulers, those across moving fastest."""
+    wide, high = np.tile(across.places, (len(up), 1)), np.repeat(up.places, len(across), axis=0)
+    return (across.axis, wide), (up.axis, high)
+
+
+def _axes(part: Domain, start: int) -> Iterator[Axis]:
+    if isinstance(part, Finite):
+        yield Axis(part.names[0], part, start, None)
+        return
+    # Of two shares the second is what the first leaves.
+    names: Sequence[str] = part.names[:1] if isinstance(part, Simplex) and part.dimension == 2 else part.names
+    for index, name in enumerate(names):
+        yield Axis(name, part, start, index)
+
+
+def _give_way(part: Domain, points: Floats, held: Mask) -> tuple[Floats, Any]:
+    if isinstance(part, Simplex):
+        return _share_the_rest(points, held)
+    if isinstance(part, Ball):
+        return _draw_in(points, held)
+    return part.project_points(points), True
+
+
+def _share_the_rest(points: Floats, held: Mask) -> tuple[Floats, Mask]:
+    """The free shares keep their proportions and take what the held ones leave."""
+    left = 1.0 - points[:, held].sum(axis=1, keepdims=True)
+    free = points[:, ~held]
+    total = free.sum(axis=1, keepdims=True)
+    points[:, ~held] = np.where(total > 0, free / np.where(total > 0, total, 1.0), 1.0 / max(1, free.shape[1]))
+    points[:, ~held] *= np.maximum(left, 0.0)
+    return points, np.asarray(left[:, 0] > -1e-9)
+
+
+def _draw_in(points: Floats, held: Mask) -> tuple[Floats, Mask]:
+    """The free coordinates move towards the centre until the point is in the ball."""
+    room = 0.25 - np.sum((points[:, held] - 0.5) ** 2, axis=1, keepdims=True)
+    offset = points[:, ~held] - 0.5
+    norm = np.linalg.norm(offset, axis=1, keepdims=True)
+    reach = np.sqrt(np.maximum(room, 0.0))
+    points[:, ~held] = 0.5 + offset * np.minimum(1.0, reach / np.maximum(norm, math.ulp(1.0)))
+    return points, np.asarray(room[:, 0] > -1e-9)

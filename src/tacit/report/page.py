@@ -1,0 +1,73 @@
+"""The report: one page about one policy that stands alone, for people who were not there."""
+
+from __future__ import annotations
+
+import warnings
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+
+from tacit._version import __version__
+from tacit.policy import Policy
+from tacit.report import canvas, making, promise, sections, words
+from tacit.report.findings import Findings
+
+# In the margin of every printed sheet, so that no part of the page travels without it.
+EVERY_SHEET = """@page { @top-right { content: "NOT PRIVATE: A SIMULATION WITH A SEED"; color: #b3261e;
+  font: 700 9pt sans-serif; letter-spacing: .06em; } }"""
+
+
+def write_report(policy: Policy, path: str | Path) -> Path:
+    """One HTML file with everything in it: no script, no font and no image from anywhere else."""
+    return write_findings(Findings.of(policy), path)
+
+
+def write_findings(found: Findings, path: str | Path) -> Path:
+    page = render(found)
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
+def render(found: Findings) -> str:
+    """The page as text: the same for the same released numbers."""
+    policy = found.policy
+    template = Template((files("tacit.report") / "page.html").read_text(encoding="utf-8"))
+    page = template.substitute(
+        _drawn(found),
+        title=("" if policy.private else "NOT PRIVATE: ") + f"Tacit policy report: {words.headline(found)}",
+        watermark="" if policy.private else EVERY_SHEET,
+        headline=words.headline(found),
+        lead=words.lead(found),
+        banner=promise.banner(policy),
+        tiles="\n".join(promise.tiles(policy)),
+        short="\n".join(f"<li>{sentence}</li>" for sentence in words.in_short(found)),
+        promise=_table(promise.rows(policy)),
+        facts=_table(making.facts(policy)),
+        problem=making.problem(policy),
+        meaning="\n".join(f"<p>{paragraph}</p>" for paragraph in promise.meaning(policy)),
+        version=escape(__version__),
+    )
+    return page.replace(" %", "\N{NO-BREAK SPACE}%")
+
+
+def _drawn(found: Findings) -> dict[str, str]:
+    with canvas.drawing(), warnings.catch_warnings():
+        # A label in a script that the measuring font lacks: the reader's own font has it.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        return {
+            "decides": sections.decides(found),
+            "expects": sections.expects(found),
+            "sure": sections.sure(found),
+            "matters": sections.matters(found),
+        }
+
+
+def _table(rows: list[tuple[str, str, str]]) -> str:
+    return "\n".join(f"<tr><th>{name}</th>{_cells(value, says)}</tr>" for name, value, says in rows)
+
+
+def _cells(value: str, says: str) -> str:
+    return f"<td>{value}</td><td>{says}</td>" if value else f'<td colspan="2">{says}</td>'

@@ -1,0 +1,92 @@
+"""The guarantee of a policy for people who have to answer for it."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+
+from tacit.policy import Policy
+
+SEEDED = (
+    "This policy was made by a simulation with a seed. Whoever knows the seed can take the noise off again, so "
+    "<b>nothing about it is protected</b>. It is for rehearsals and for made-up data. The figures of epsilon, delta "
+    "and rho below are what a real release with the same settings would promise."
+)
+UNITS = {"record": "one round of the study", "user": "one person with all of their rounds"}
+
+
+def banner(policy: Policy) -> str:
+    if policy.private:
+        return f'<blockquote class="promise">{escape(str(policy.guarantee))}</blockquote>'
+    return f'<div class="alarm" role="alert"><strong>NOT PRIVATE</strong><p>{SEEDED}</p></div>'
+
+
+def tiles(policy: Policy) -> list[str]:
+    g, records = policy.guarantee, policy.facts.get("records")
+    if policy.private:
+        first = ("own", "Private", f"protects any {UNITS.get(g.unit, escape(g.unit))}")
+    else:
+        first = ("bad", "Not private", "a simulation with a seed")
+    shown = [
+        first,
+        ("", f"&epsilon; = {g.epsilon:.3g}", f"&delta; = {g.delta:.3g}, &rho; = {g.rho:.3g}"),
+        ("", f"{records:,}" if records is not None else "unknown", "records that it was learned from"),
+    ]
+    return [f'<li class="{kind}"><strong>{value}</strong><span>{says}</span></li>' for kind, value, says in shown]
+
+
+def rows(policy: Policy) -> list[tuple[str, str, str]]:
+    """Name, value and meaning of each part of the guarantee."""
+    g = policy.guarantee
+    factor, coin = _odds(policy)
+    return [
+        ("Private", "yes" if g.private else "NO", "the noise has no seed" if g.private else "the noise has a seed"),
+        ("Epsilon", f"{g.epsilon:.4g}", f"the odds of any suspicion grow at most {factor}-fold"),
+        ("Delta", f"{g.delta:.3g}", f"that factor may be exceeded with a chance of 1 in {1 / g.delta:,.0f}"),
+        ("Rho", f"{g.rho:.4g}", f"the same as zCDP: a guess between two equal chances is right in at most {coin}"),
+        ("Unit", escape(g.unit), UNITS.get(g.unit, "")),
+        ("Neighbours", "", escape(g.relation)),
+        ("Mechanism", "", escape(g.mechanism)),
+        ("Receipt", *_receipt(policy)),
+    ]  # fmt: skip
+
+
+def meaning(policy: Policy) -> list[str]:
+    """What the guarantee means, in paragraphs."""
+    g = policy.guarantee
+    factor, coin = _odds(policy)
+    who = "any one round" if g.unit == "record" else "any one person, with all of their rounds,"
+    would = "" if policy.private else "<b>This policy is not private.</b> With a real release it would mean: "
+    return [
+        f"{would}Think of {who} in the data, and put any other context and reward in its place. This policy, every "
+        "decision ever made with it, and this page would have come out almost the same. Whatever somebody concludes "
+        f"from them becomes at most {factor} times as likely or as unlikely, apart from a chance of 1 in "
+        f"{1 / g.delta:,.0f}. "
+        "Somebody who knows everything else, and only wonders which of two equally likely records was the true one, "
+        f"would guess right at most {coin} of the time after seeing the policy, where tossing a coin gives 50 %.",
+        "It holds whatever the records were and however often the policy is used, and for ever. It does not rest on "
+        "the model being right: a wrong kernel or a wrong guess of who would come makes a policy worse, never less "
+        "private.",
+        "It does not hide that a round took place, how many there were, or facts about everybody, which are what a "
+        "study is for. It does not protect against whoever can read the machine on which the study ran, nor a "
+        "visitor's own decision from showing something of the visitor's own context. It speaks for this release: if "
+        "the same records paid for other releases, the ledger's budget is what was promised.",
+        "The full statement, the attacker it is about and the proofs are in docs/guarantee.md, which comes with Tacit.",
+    ]
+
+
+def _odds(policy: Policy) -> tuple[str, str]:
+    """How much the odds of a suspicion may grow, and how often a guess between two records can be right at most.
+
+    The second is (1 + V) / 2 with the total variation V <= sqrt(rho / 2) of the two laws.
+    """
+    g = policy.guarantee
+    coin = 0.5 + 0.5 * min(1.0, math.sqrt(g.rho / 2))
+    return f"{math.exp(min(g.epsilon, 700.0)):.3g}", f"{100 * coin:.1f} %"
+
+
+def _receipt(policy: Policy) -> tuple[str, str]:
+    if not policy.receipt:
+        return "none", "no ledger was charged" if not policy.private else "this policy does not name its ledger"
+    words = ", ".join(f"{key} {value}" for key, value in policy.receipt.items())
+    return "yes", f"{escape(words)}: check it with <code>tacit ledger check</code>"

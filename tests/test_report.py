@@ -1,0 +1,357 @@
+"""The report: one page about a policy that stands alone, is made of released numbers only, and says what is true."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import tacit
+from helpers import BUDGET, records, small_design, sqlite
+from tacit import Policy, Problem
+from tacit.domains import Ball, Box, Catalogue, Categories, Mixed, Simplex
+from tacit.errors import InputError, MissingExtraError
+from tacit.kernels import RBF, Categorical, Joint, Kernel, Linear, Matern, Product, Separable, Sum
+from tacit.kernels.ard import lengthscales, spread, with_lengthscales
+from tacit.report import Findings, gain, making, promise, words, write_findings
+from tacit.report.frames import Frame
+from tacit.report.matters import columns
+from tacit.report.spec_text import lines
+from tacit.report.text import clean, listed, number, percent
+from tacit.report.view import View
+from tacit.tables import Floats
+
+FOREIGN = ("http", "src=", "@import", "<script", "<link", "<image", "<img")
+
+
+def own_kernel(A: Any, B: Any) -> Any:
+    return np.exp(-((A[:, None, :] - B[None, :, :]) ** 2).sum(axis=2))
+
+
+PEOPLE = Box([18, 40], [95, 140], ["age", "weight"])
+ITEMS = Catalogue(np.random.default_rng(0).random((20, 2)), [f"item {i}" for i in range(20)])
+KINDS = {
+    "one number, one context": Problem(Box([0.0], [9.0], ["price"]), Box([0.0], [60.0], ["days"])),
+    "balls": Problem(Ball([0, 0], 1.0, ["u", "v"]), Ball([5, 5], 2.0, ["east", "north"]), RBF(0.8)),
+    "shares": Problem(
+        Simplex(3, ["tv", "web", "print"]), Mixed([Simplex(2, ["young", "old"]), Simplex(3, ["x", "y", "z"])]), RBF(0.8)
+    ),
+    "catalogue": Problem(ITEMS, PEOPLE, RBF(0.8), reward_range=(-10, 10)),
+    "categories": Problem(
+        Categories(["none", "one"], "copies"),
+        Mixed([Categories(["p", "q", "r"], "kind"), Box([0.0], [1.0], ["load"])]),
+        Separable(Categorical(0.2), RBF(0.6)),
+    ),
+    "numbers and labels": Problem(
+        Mixed([Box([0.0], [1.0], ["dose"]), Categories(["oral", "iv"], "way")]),
+        Mixed([PEOPLE, Catalogue([[0, 1], [1, 0], [1, 0]], ["a", "b", "c"], ["site"])]),
+        RBF(0.8),
+    ),
+    "joint": Problem(Box([0.0], [1.0], ["dose"]), PEOPLE, Joint(Matern(2.5, 0.6))),
+    "own kernel": Problem(Box([0.0], [1.0], ["dose"]), PEOPLE, own_kernel),
+    "six contexts": Problem(
+        Box([0.0], [1.0], ["dose"]),
+        Box([0.0] * 6, [1.0] * 6, list("abcdef")),
+        Separable(RBF(0.4), Sum((RBF(0.5).on("a", "b"), Linear().on("c"), RBF(0.7).on("d", "e", "f")))),
+        advantage=True,
+    ),
+}
+
+
+def simulated(problem: Problem, n: int = 1500) -> Policy:
+    """A policy from rewards that fall with the distance of the action from the first context."""
+    rng = np.random.default_rng(1)
+    design = tacit.Design.build(problem, horizon=n, budget=BUDGET, rng=0, rank=20, tau=10.0, public_points=2000)
+    points = problem.public_points(n, rng)
+    d = problem.actions.dimension
+    reward = 1.0 - 2.0 * np.abs(points[:, :d] - points[:, [d]]).mean(axis=1)
+    statistic = design.statistic()
+    statistic.add_points(points, reward)
+    return statistic.simulate_release(np.random.default_rng(2))
+
+
+@pytest.fixture(scope="module")
+def policy() -> Policy:
+    """Rewards that depend on the age and not on the weight."""
+    design = small_design(horizon=20_000, rank=40)
+    return design.statistic().add(*records(20_000)).simulate_release(np.random.default_rng(0))
+
+
+@pytest.fixture(scope="module")
+def found(policy: Policy) -> Findings:
+    return Findings.of(policy)
+
+
+@pytest.fixture(scope="module")
+def page(found: Findings, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return write_findings(found, tmp_path_factory.mktemp("report") / "deep" / "report.html").read_text(encoding="utf-8")
+
+
+def text_of(policy: Policy, folder: Path) -> str:
+    path = folder / "deep" / "report.html"
+    assert policy.report(str(path)) == path
+    return path.read_text(encoding="utf-8")
+
+
+# -- the page --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_page_is_a_function_of_the_saved_policy_and_stands_alone(kind: str, tmp_path: Path) -> None:
+    policy = simulated(KINDS[kind])
+    loaded = Policy.load(policy.save(tmp_path / "policy"), kernel=own_kernel if kind == "own kernel" else None)
+    found = Findings.of(loaded)
+    made = write_findings(found, tmp_path / "report.html").read_text(encoding="utf-8")
+    assert found.to_json() == Findings.of(policy).to_json()
+    if kind == "own kernel":  # drawing takes its time
+        assert text_of(policy, tmp_path) == made
+    assert not [foreign for foreign in FOREIGN if foreign in made]
+    assert all(target.startswith("#") for target in re.findall(r'href="([^"]*)"', made))
+    assert "$" not in made  # every blank was filled in
+    assert not re.search(r"\bnan\b", made)
+    for axis in (*found.view.actions.axes, *found.view.contexts.axes):
+        assert axis.title in made
+
+
+def test_the_page_would_show_another_number_in_the_policy(policy: Policy, page: str, tmp_path: Path) -> None:
+    other = replace(policy, posterior=replace(policy.posterior, weights=1.01 * policy.posterior.weights))
+    assert text_of(other, tmp_path) != page
+
+
+def test_drawings_are_whole_and_have_a_text_for_those_who_cannot_see_them(page: str) -> None:
+    drawings = re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL)
+    assert len(drawings) == page.count("<figcaption>") == 8
+    for drawing in drawings:
+        root = ElementTree.fromstring(drawing)
+        assert root.get("role") == "img"
+        assert len(root.get("aria-label") or "") > 20
+    ids = re.findall(r'\bid="([^"]*)"', page)
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r'(?:url\(#|href="#)([^")]*)', page)) <= set(ids)
+
+
+def test_a_simulation_is_marked_loudly(page: str) -> None:
+    assert "<title>NOT PRIVATE" in page
+    assert '<div class="alarm" role="alert"><strong>NOT PRIVATE</strong>' in page
+    assert "@top-right" in page  # on every printed sheet
+    assert "<th>Private</th><td>NO</td>" in page
+    assert "joint differential privacy per record" not in page
+
+
+def test_a_private_policy_shows_its_guarantee_and_receipt(tmp_path: Path) -> None:
+    ledger = tacit.Ledger.create(sqlite(tmp_path), BUDGET)
+    policy = small_design(rank=10).statistic().add(*records(500)).release(ledger=ledger, request="study 1")
+    made = text_of(policy, tmp_path)
+    assert "NOT PRIVATE" not in made
+    assert "not private" not in made
+    assert str(policy.guarantee).replace("'", "&#x27;") in made
+    assert policy.receipt is not None
+    for part in (policy.receipt["ledger"], "study 1", "number 1", "docs/guarantee.md", ">500<"):
+        assert str(part) in made
+
+
+def test_words_of_the_guarantee_are_its_numbers(policy: Policy) -> None:
+    # docs/guarantee.md: at epsilon = 1 and delta = 1e-6 the odds grow 2.718-fold, and 73 % are 56 % for a policy
+    private = replace(policy, guarantee=replace(policy.guarantee, private=True))
+    said = " ".join(promise.meaning(private))
+    for part in ("any one round in", "at most 2.72 times", "1 in 1,000,000", "at most 55.5 %"):
+        assert part in said
+    assert "is not private" in promise.meaning(policy)[0]
+    whole = replace(private, guarantee=replace(private.guarantee, unit="user"))
+    assert "any one person, with all of their rounds," in promise.meaning(whole)[0]
+
+
+def test_names_and_labels_cannot_become_markup(tmp_path: Path) -> None:
+    evil = "<script>alert('x')</script>"
+    odd = [evil, "$x$ & y", "\\1 \x00 {0}", "剤型", "n\nn" * 40]
+    problem = Problem(Categories(odd, 'a"b'), Mixed([Box([0.0], [1.0], ["<b>"]), Categories(odd, "c&d")]), RBF(0.8))
+    made = text_of(simulated(problem), tmp_path)
+    assert "<script" not in made
+    assert "<b>?" not in made
+    for shown in ("&lt;script&gt;", "$x$ &amp; y", "剤型", "&lt;b&gt;", "c&amp;d"):
+        assert shown in made
+    for drawing in re.findall(r"<svg.*?</svg>", made, flags=re.DOTALL):
+        ElementTree.fromstring(drawing)
+
+
+def test_without_matplotlib_the_error_says_what_to_install(
+    found: Findings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtraError, match=r"install tacit\[plot\]"):
+        write_findings(found, tmp_path / "report.html")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_kernel_that_cannot_be_written_down_is_no_obstacle(policy: Policy) -> None:
+    problem = replace(policy.problem, kernel=Separable(tacit.kernels.Custom(own_kernel), RBF(0.5)))
+    with pytest.raises(InputError):
+        problem.spec()
+    assert "cannot be written down" in making.problem(replace(policy, problem=problem))
+
+
+# -- what it says ----------------------------------------------------------------------------------------------
+
+
+def test_the_context_that_matters_comes_first_and_the_other_hardly_matters(found: Findings, page: str) -> None:
+    assert [matter.axis.name for matter in found.matters] == ["age", "weight"]
+    assert [matter.axis.name for matter in found.hardly] == ["weight"]
+    assert "<b>age matters most</b>" in page
+    assert "Of hardly any consequence: weight." in page
+    dose = found.view.actions.axes[0]
+    # The right dose falls by 38.5 from the youngest to the oldest.
+    assert found.matters[0].moves(dose) == pytest.approx(38.5, abs=8)
+    assert found.matters[1].moves(dose) < 8
+
+
+def test_the_stake_is_what_a_wrong_value_costs() -> None:
+    """With one context, whatever the random contexts were: against a loop over single decisions."""
+    view = View(simulated(KINDS["one number, one context"]))
+    matter = Findings.of(view.policy).matters[0]
+    costs = []
+    for true in matter.ruler.places:
+        for assumed in matter.ruler.places:
+            right, wrong = (view.decide(place[None]) for place in (true, assumed))
+            costs.append(view.mean(right, true[None]) - view.mean(wrong, true[None]))
+    assert matter.stake == pytest.approx(float(np.mean(costs)), abs=1e-9)
+    assert matter.stake > 0.05
+
+
+def test_a_policy_that_treats_everybody_alike_says_so(policy: Policy) -> None:
+    flat = replace(policy, posterior=replace(policy.posterior, weights=0.0 * policy.posterior.weights))
+    assert "No context matters much" in words.what_matters(Findings.of(flat))
+
+
+def test_mean_and_deviation_are_the_policys_own(policy: Policy) -> None:
+    view, rng = View(policy), np.random.default_rng(3)
+    X, C = (domain.sample_points(50, rng) for domain in (policy.problem.actions, policy.problem.contexts))
+    doses, people = policy.problem.actions.decode(X), policy.problem.contexts.decode(C)
+    assert np.allclose(view.mean(X, C), policy.mean(doses, people), atol=1e-9)
+    assert np.allclose(view.std(X, C), policy.std(doses, people), atol=1e-6)
+
+
+def dense_gain(view: View, C: Floats, X: Floats, correlated: bool = True) -> tuple[Floats, Floats, float, float]:
+    """The same from the whole posterior covariance of every point: v k(w, w') - k_U(w) reduction k_U(w')'."""
+    p, k = view.policy.posterior, view.policy.problem.k
+    others = view.actions.spread(gain.RANDOM_ACTIONS)
+    W = np.vstack(
+        [np.hstack([np.vstack([x, others]), np.tile(c, (len(others) + 1, 1))]) for x, c in zip(X, C, strict=True)]
+    )
+    h = np.array([1.0] + [-1.0 / len(others)] * len(others))
+    H = np.kron(np.eye(len(C)), h)
+    k_U = k(W, view.policy.landmarks)
+    covariance = p.scale * k(W, W) - k_U @ p.reduction @ k_U.T
+    covariance = covariance if correlated else np.diag(np.diag(covariance))
+    law = H @ covariance @ H.T
+    mean = H @ k_U @ p.weights
+    unit = view.half_range
+    return mean * unit, np.sqrt(np.diag(law)) * unit, float(mean.mean()) * unit, float(np.sqrt(law.mean())) * unit
+
+
+@pytest.mark.parametrize("kind", ["balls", "joint", "catalogue"])
+def test_the_gain_is_that_of_the_whole_posterior(kind: str) -> None:
+    view = View(simulated(KINDS[kind]))
+    C = view.contexts.spread(6)
+    X = view.decide(C)
+    measured, dense = gain.measure(view, C, X), dense_gain(view, C, X)
+    assert np.allclose(measured.mean, dense[0], atol=1e-9)
+    assert np.allclose(measured.std, dense[1], rtol=1e-4)
+    assert (measured.average, measured.average_std) == pytest.approx(dense[2:], rel=1e-4)
+    # Forgetting that rewards of near points go together would be seen.
+    assert not np.allclose(measured.std, dense_gain(view, C, X, correlated=False)[1], rtol=0.05)
+
+
+def test_a_policy_that_learned_is_sure_and_one_that_did_not_is_not(found: Findings) -> None:
+    assert found.gain.share_sure > 0.95
+    assert found.gain.average > 10 * found.gain.average_std > 0
+    assert np.all((found.gain.sure > 0.9) == (found.gain.mean > 1.2816 * found.gain.std))
+    p = found.policy.posterior
+    nothing = replace(found.policy, posterior=replace(p, weights=0.0 * p.weights, reduction=0.0 * p.reduction))
+    assert Findings.of(nothing).gain.share_sure == 0.0
+
+
+KERNELS = [
+    Matern(2.5, 0.3),
+    Joint(RBF([0.1, 0.2, 0.3])),
+    Separable(RBF(0.4), Sum((RBF(0.5).on("weight"), RBF(0.6)))),
+    Separable(Linear(), Product((Categorical(0.5).on("age"), Matern(1.5, 0.5).on("weight")))),
+]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_each_lengthscale_is_of_the_column_that_it_is_said_to_be(kernel: Kernel) -> None:
+    k = spread(Problem(Box([0.0], [1.0], ["dose"]), PEOPLE, kernel).k, 3)
+    scales, at = lengthscales(k), list(columns(k, range(3)))
+    assert len(scales) == len(at)
+    middle = np.full((1, 3), 0.6)
+    for i, column in enumerate(at):
+        longer = [scale * (2.0 if j == i else 1.0) for j, scale in enumerate(scales)]
+        for moved in range(3):
+            point = middle.copy()
+            point[0, moved] = 0.3
+            changed = abs(with_lengthscales(k, longer)(middle, point) - k(middle, point))[0, 0] > 1e-6
+            assert changed == (moved == column)
+
+
+def test_lengthscales_are_named_as_the_problem_names_them(found: Findings) -> None:
+    assert [(scale.name, scale.action) for scale in found.scales] == [("dose", True), ("age", False), ("weight", False)]
+    assert [scale.design for scale in found.scales] == [2.0, 2.0, 2.0]
+    assert [1 / scale.found for scale in found.scales] == pytest.approx(found.policy.posterior.lengthscales)
+    catalogue = Findings.of(simulated(KINDS["catalogue"])).scales  # two features of one name
+    assert [scale.name for scale in catalogue] == ["item", "age", "weight"]
+    assert Findings.of(simulated(KINDS["own kernel"])).scales == []
+
+
+# -- points and words ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("domain", [Simplex(4), Ball([0.0, 1.0, 2.0], 3.0)])
+def test_what_is_held_stays_and_the_rest_gives_way(domain: tacit.Simplex | tacit.Ball) -> None:
+    frame = Frame.of(domain)
+    base = domain.sample_points(200, np.random.default_rng(4))
+    for axis in frame.axes[:2]:
+        for place in (0.0, 0.3, 1.0):
+            points, inside = frame.place(base, (axis, np.full((200, 1), place)))
+            assert inside.all()
+            assert np.allclose(points[:, axis.columns], place)
+            assert np.allclose(domain.project_points(points), points, atol=1e-9)
+    corner = [(axis, np.full((1, 1), 1.0)) for axis in frame.axes[:2]]
+    assert not frame.place(frame.middle, *corner)[1].any()
+
+
+def test_the_middle_is_what_a_policy_takes_a_missing_context_for() -> None:
+    problem = KINDS["numbers and labels"]
+    table = problem.contexts.read({"age": [None], "weight": [np.nan], "site": ["nowhere"]})
+    assert np.array_equal(problem.context_points(table), Frame.of(problem.contexts).middle)
+
+
+def test_the_problem_is_shown_as_toml() -> None:
+    for problem in KINDS.values():
+        spec = problem.spec()
+        if len(getattr(problem.actions, "labels", ())) <= 12:
+            assert tomllib.loads("\n".join(lines(spec))) == spec
+    assert "# 20 in all" in "\n".join(lines(KINDS["catalogue"].spec()))
+
+
+def test_numbers_and_lists_read_well() -> None:
+    assert [number(v, 77.0) for v in (56.5, 18.0, -3.25)] == ["56.5", "18", "−3.2"]
+    assert [number(v, 1.0) for v in (0.0739, -0.0001, 1.0)] == ["0.07", "0", "1"]
+    assert number(30.0, 20.0, trim=False) == "30.0"
+    assert [number(12345.6, 1e5), number(1e-7, 1e-6), number(1e12, 1e11)] == [
+        "12,346",
+        "1e-07".replace("-", "−"),
+        "1e+12",
+    ]
+    assert [listed("a"), listed("ab"), listed("abc")] == ["a", "a and b", "a, b and c"]
+    assert [percent(v) for v in (0.0, 0.001, 0.5, 0.999, 1.0)] == [
+        "0 %", "less than 1 %", "50 %", "more than 99 %", "100 %",
+    ]  # fmt: skip
+    assert clean("a\tb\x00\n c") == "a b c"
+    assert len(clean("x" * 99)) == 28
