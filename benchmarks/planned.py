@@ -3,7 +3,7 @@
     python benchmarks/planned.py [--quick] [--json] [--markdown docs/planning.md]
 
 For each setting reward functions are drawn from the prior (standard deviation 0.3, noise 0.3 around it, rewards in
-[-1, 1]); every function is a new study with fresh records, the default design and decoder, and one simulated release.
+[-1, 1]); every function is a new study with fresh rewards, the default design and decoder, and one simulated release.
 Kernel parameters are those of the truth; the law of contexts is learned from the budget, as by default. The command
 fails if a ratio of measured to planned error leaves 0.7 to 1.3.
 """
@@ -105,6 +105,12 @@ def functions(problem: tacit.Problem, count: int, rng: np.random.Generator) -> t
     return features, SIGNAL * rng.normal(size=(features.rank, count))
 
 
+def on_points(features: Features, theta: Floats, points: Floats) -> Floats:
+    """Every function at every point."""
+    parts = np.array_split(points, -(-len(points) // 4096))
+    return np.concatenate([features(part) @ theta for part in parts])
+
+
 def measure(setting: Setting, quick: bool) -> Result:
     rng = np.random.default_rng(7)
     problem = problem_of(setting)
@@ -112,20 +118,19 @@ def measure(setting: Setting, quick: bool) -> Result:
     forecast = tacit.plan(problem, horizon=setting.rounds, budget=budget, signal=SIGNAL, noise=NOISE).forecast
     design = tacit.Design.build(problem, horizon=setting.rounds, budget=budget, rng=rng, signal=SIGNAL, noise=NOISE)
     features, theta = functions(problem, 4 if quick else setting.functions, rng)
+    points = rng.random((setting.rounds, problem.dimension))
+    f = on_points(features, theta, points)
+    contexts = rng.random((CONTEXTS, setting.contexts))
     menu = problem.actions.candidate_points(256)
+    grid = np.hstack([np.tile(menu, (CONTEXTS, 1)), np.repeat(contexts, len(menu), axis=0)])
+    best = on_points(features, theta, grid).reshape(CONTEXTS, len(menu), -1).max(axis=1)
     errors = []
-    for weights in theta.T:
-        points = rng.random((setting.rounds, problem.dimension))
-        f = np.concatenate([features(part) @ weights for part in np.array_split(points, -(-len(points) // 4096))])
+    for i in range(f.shape[1]):
         statistic = design.statistic()
-        statistic.add_points(points, np.clip(f + NOISE * rng.normal(size=len(f)), -1.0, 1.0))
-        policy = statistic.simulate_release(rng)
-        contexts = rng.random((CONTEXTS, setting.contexts))
-        chosen = policy.decide_points(contexts)
-        value = features(np.hstack([chosen, contexts])) @ weights
-        grid = np.hstack([np.tile(menu, (CONTEXTS, 1)), np.repeat(contexts, len(menu), axis=0)])
-        best = (features(grid) @ weights).reshape(CONTEXTS, -1).max(axis=1)
-        errors.append(float(np.mean(np.maximum(best, value) - value)))
+        statistic.add_points(points, np.clip(f[:, i] + NOISE * rng.normal(size=len(f)), -1.0, 1.0))
+        chosen = statistic.simulate_release(rng).decide_points(contexts)
+        value = features(np.hstack([chosen, contexts])) @ theta[:, i]
+        errors.append(float(np.mean(np.maximum(best[:, i], value) - value)))
     spread = float(np.std(errors, ddof=1) / np.sqrt(len(errors)))
     return Result(setting, forecast.expected_error, float(np.mean(errors)), spread, forecast.uniform_error)
 

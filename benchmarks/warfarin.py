@@ -12,7 +12,7 @@ genotype shares), and with none, where a share of the same budget learns who cam
 
 from __future__ import annotations
 
-import csv
+import dataclasses
 import json
 import sys
 from pathlib import Path
@@ -24,59 +24,20 @@ from rich.console import Console
 from rich.table import Table
 
 import tacit
-from tacit.kernels import Matern, Separable
+from tacit.arena.environments.warfarin import SOURCE, load, population, warfarin_problem
 from tacit.tables import Floats
 
-VKORC1 = ["G/G", "unknown", "A/G", "A/A"]
-CYP2C9 = ["*1/*1", "unknown", "*1/*2", "*1/*3", "*2/*2", "*2/*3", "*3/*3"]
 FOLDS = 5
 
 
-def load(path: Path) -> tuple[dict[str, Any], Floats]:
-    """Contexts and right doses of the patients whose dose, age, height and weight are known."""
+def read(path: Path) -> tuple[dict[str, Any], Floats]:
     if not path.is_file():
-        sys.exit(
-            f"{path} is not there: the IWPC data set is published by PharmGKB; save its table as CSV and pass its path."
-        )
-    rows: list[tuple[Any, ...]] = []
-    with path.open(newline="") as file:
-        for row in csv.DictReader(file):
-            try:
-                body = float(row["Height (cm)"]), float(row["Weight (kg)"]), float(row["Therapeutic Dose of Warfarin"])
-                decade = int(row["Age"][0])
-            except (ValueError, IndexError):
-                continue
-            genes = row["VKORC1 -1639 consensus"] or "unknown", row["CYP2C9 consensus"]
-            rows.append((decade, *body, genes[0], genes[1] if genes[1] in CYP2C9 else "unknown"))
-    age, height, weight, dose, vkorc1, cyp2c9 = (np.array(column) for column in zip(*rows, strict=True))
-    contexts = {"age": age, "height": height, "weight": weight, "vkorc1": vkorc1, "cyp2c9": cyp2c9}
-    return contexts, dose.astype(float)
-
-
-def population(n: int, rng: np.random.Generator) -> dict[str, Any]:
-    """Who takes warfarin, from public facts: older adults of ordinary size; genotype shares of mixed populations."""
-    height = rng.normal(168, 11, n)
-    return {
-        "age": np.clip(np.rint(rng.normal(6.3, 1.5, n)), 1, 9),
-        "height": height,
-        "weight": np.exp(rng.normal(4.33, 0.25, n) + 0.012 * (height - 168)),
-        "vkorc1": rng.choice(VKORC1, size=n, p=[0.25, 0.25, 0.25, 0.25]),
-        "cyp2c9": rng.choice(CYP2C9, size=n, p=[0.74, 0.03, 0.12, 0.08, 0.01, 0.01, 0.01]),
-    }
+        sys.exit(f"{path} is not there. {SOURCE}")
+    return load(path)
 
 
 def problem(public: bool) -> tacit.Problem:
-    return tacit.Problem(
-        actions=tacit.Box([0.0], [100.0], names=["dose"]),
-        contexts=tacit.Mixed((
-            tacit.Box([1, 140, 40], [9, 200, 140], names=["age", "height", "weight"]),
-            tacit.Categories(VKORC1, "vkorc1"),
-            tacit.Categories(CYP2C9, "cyp2c9"),
-        )),
-        kernel=Separable(Matern(2.5, 0.3), Matern(2.5, 0.7)),
-        reward_range=(0.0, 1.0),
-        generator=population if public else None,
-    )  # fmt: skip
+    return dataclasses.replace(warfarin_problem(), reward_range=(0.0, 1.0), generator=population if public else None)
 
 
 def reward(dose: Floats, right: Floats) -> Floats:
@@ -109,7 +70,7 @@ def main(
     as_json: Annotated[bool, typer.Option("--json", help="JSON for machines.")] = False,
 ) -> None:
     """Cross-validate private dosing on the IWPC data."""
-    contexts, right = load(data)
+    contexts, right = read(data)
     fixed = max(float(reward(np.array(dose), right).mean()) for dose in np.linspace(0, 100, 201))
     rows: list[dict[str, Any]] = [{"policy": "best fixed dose", "reward": fixed, "se": 0.0}]
     for public in (True, False):

@@ -92,8 +92,18 @@ class Environment:
     draw_contexts: Callable[[int, Rng], Floats]
     noise: float = 0.1
     binary: bool = False  # rewards are -1 or 1 with this mean
+    # Where a reward is neither: how it comes about. It takes one random number per row, so that rounds stay comparable.
+    sample: Reward | None = None
+    # Who comes after the last round, where those are other people than came before.
+    fresh_contexts: Callable[[int, Rng], Floats] | None = None
+    # (actions, contexts) -> mean reward, one row per context, one column per action. Only for speed.
+    surface: Callable[[Floats, Floats], Floats] | None = None
+    scale: float = 1.0  # an error times this is in the problem's own unit
+    unit: str = "reward"
 
     def reward(self, actions: Floats, contexts: Floats, rng: Rng) -> Floats:
+        if self.sample is not None:
+            return np.clip(self.sample(actions, contexts, rng), -1.0, 1.0)
         mean = self.mean(actions, contexts)
         if self.binary:
             return np.where(rng.random(len(mean)) < (1.0 + mean) / 2.0, 1.0, -1.0)

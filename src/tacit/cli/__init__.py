@@ -8,13 +8,14 @@ from typing import NoReturn
 import typer
 
 from tacit._version import __version__
-from tacit.cli import ledger
+from tacit.cli import arena, ledger
 from tacit.cli.audit import audit
 from tacit.cli.console import Json, emit, err, out
 from tacit.cli.decide import decide
 from tacit.cli.demo import demo
 from tacit.cli.fit import fit
 from tacit.cli.plan import plan
+from tacit.cli.report import report
 from tacit.errors import TacitError
 
 app = typer.Typer(
@@ -27,8 +28,10 @@ app.command()(demo)
 app.command()(plan)
 app.command()(fit)
 app.command()(decide)
+app.command()(report)
 app.command()(audit)
 app.add_typer(ledger.app, name="ledger")
+app.add_typer(arena.app, name="arena")
 
 
 @app.command()

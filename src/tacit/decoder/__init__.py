@@ -53,6 +53,12 @@ def decode(design: Design, released: Released) -> Posterior:
     return _posterior(design, b, G, N, c)
 
 
+def usca_weights(design: Design, released: Released) -> Floats:
+    """USCA's own estimate mubar(w) = q(w)' bhat as weights on k_U(w): no prior, no law of contexts."""
+    total, _, _ = design.layout.split(released.values / 2**released.bits)
+    return np.asarray(design.influence_map.T @ (design.clip * total))
+
+
 def _law(design: Design, counts: Floats, noise: float) -> Moments:
     """The law of the statistic under the contexts that came."""
     cells = design.layout.cells

@@ -1,0 +1,38 @@
+"""Problems to compare learners on. A factory draws one for a seed; `name@none` and `name@wrong` change what the
+learner is told about the contexts, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from tacit.arena.environments.bump import bump
+from tacit.arena.environments.catalogue import catalogue
+from tacit.arena.environments.classics import CLASSICS
+from tacit.arena.environments.dosing import dosing
+from tacit.arena.environments.jester import jester
+from tacit.arena.environments.making import misled, untold
+from tacit.arena.environments.pricing import pricing
+from tacit.arena.environments.rkhs import KERNELS, SIZES, rkhs
+from tacit.arena.environments.warfarin import warfarin
+from tacit.arena.protocol import Environment, Rng
+
+RKHS: dict[str, Callable[[Rng], Environment]] = {
+    f"{kernel}-{actions}+{contexts}": partial(rkhs, kernel, actions, contexts)
+    for actions, contexts in SIZES
+    for kernel in KERNELS
+}
+DATA: dict[str, Callable[[Rng], Environment]] = {"warfarin": warfarin, "jester": jester}
+ENVIRONMENTS: dict[str, Callable[[Rng], Environment]] = {
+    **RKHS,
+    **{classic.name: classic for classic in CLASSICS},
+    "bump": bump,
+    "dosing": dosing,
+    "pricing": pricing,
+    "catalogue": catalogue,
+    **DATA,
+}
+# What the learner is told about the contexts: their public law unless it says otherwise.
+VARIANTS: dict[str, Callable[[Environment], Environment]] = {"public": lambda e: e, "none": untold, "wrong": misled}
+
+__all__ = ["DATA", "ENVIRONMENTS", "RKHS", "VARIANTS"]

@@ -1,0 +1,161 @@
+"""Linear UCB on kernel features, and what its private versions share: one bounded vector per round.
+
+    g(w, y) = ( phi phi', phi y )        |phi| <= 1, |y| <= 1
+
+The matrix is packed so that lengths of packed vectors are Frobenius norms (its off-diagonal entries stand once, times
+the root of 2). Replacing a round moves g by at most 3 / sqrt(2): for unit vectors with t = phi'psi the squared distance
+is at most 2 - 2 t^2 + 2 + 2 t, whose maximum, at t = 1/2, is 9/2; shorter vectors and smaller rewards are closer.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+from scipy import linalg
+
+from tacit.arena.learners.featured import FeatureLearner
+from tacit.arena.learners.features import Map, principal
+from tacit.arena.learners.gpucb import WIDTH
+from tacit.arena.learners.posterior import PRIOR
+from tacit.arena.protocol import Rng, Setting
+from tacit.tables import Floats
+
+Indices = np.ndarray[tuple[int, ...], np.dtype[np.intp]]
+SENSITIVITY = 3.0 / math.sqrt(2.0)
+MOST = 32  # features, where noise does not call for fewer
+
+
+def contribution(phi: Floats, y: float) -> Floats:
+    """What one round adds: the packed matrix, then the vector."""
+    rows, columns, weights = _triangle(len(phi))
+    return np.concatenate([phi[rows] * phi[columns] * weights, phi * min(1.0, max(-1.0, y))])
+
+
+def unpack(packed: Floats, size: int) -> tuple[Floats, Floats]:
+    """A packed sum, back to the matrix and the vector."""
+    rows, columns, weights = _triangle(size)
+    G = np.empty((size, size))
+    G[rows, columns] = G[columns, rows] = packed[: len(rows)] / weights
+    return G, packed[len(rows) :]
+
+
+def packed_size(size: int) -> int:
+    return size * (size + 1) // 2 + size
+
+
+@lru_cache
+def _triangle(size: int) -> tuple[Indices, Indices, Floats]:
+    rows, columns = np.triu_indices(size)
+    return rows, columns, np.where(rows == columns, 1.0, math.sqrt(2.0))
+
+
+def shift_for(sigma: float, size: int) -> float:
+    """What is added to the diagonal, so that noise of this scale seldom leaves a negative eigenvalue.
+
+    Unpacked, the noise has variance sigma^2 on the diagonal and half of it beside it: its norm is about
+    sigma sqrt(2 size), give or take sigma. Shariff and Sheffet add twice a bound of this kind; once is enough.
+    """
+    return sigma * (math.sqrt(2.0 * size) + 2.0) if sigma > 0 else 0.0
+
+
+class LinearUCB(FeatureLearner):
+    """Plays argmax of  phi'theta + b |phi|_{V^-1},  V = G + (shift + ridge) I,  theta = V^-1 u;  decides by phi'theta.
+
+    ridge = s^2 / v, noise variance over prior variance; b = WIDTH sqrt(s^2 + v shift), since a shift pulls theta
+    towards 0 like a ridge of that strength. Subclasses say how (G, u) is collected and how much noise is in it.
+    """
+
+    def __init__(self, setting: Setting, rng: Rng) -> None:
+        super().__init__(setting, rng)
+        # A feature of mean square m gives u about T m sqrt(v). It is left out where the noise is more than twice that.
+        self.phi = self.features(self.last_sigma / (2.0 * setting.horizon * math.sqrt(PRIOR)))
+        self.size = self.phi.size
+        self._factor: Floats | None = None  # lower, of V
+        self._theta, self._width, self._finished = np.zeros(self.size), 0.0, False
+
+    def features(self, floor: float) -> Map:
+        """A public feature map with |phi| <= 1, without features of a mean square below `floor`."""
+        return principal(self.setting.problem, self.rng, MOST, floor)
+
+    @property
+    @abstractmethod
+    def last_sigma(self) -> float:
+        """The standard deviation of the noise in the last released sum. Public, and known before the first round."""
+
+    @abstractmethod
+    def collect(self, row: Floats) -> None:
+        """Takes one round's contribution, and calls `renew` where the next round is played by another estimate."""
+
+    @abstractmethod
+    def released(self) -> tuple[Floats, float]:
+        """The packed sum that may be looked at, and the standard deviation of the noise in each of its numbers."""
+
+    def finish(self) -> None:
+        """After the last round, before the first decision."""
+
+    def renew(self) -> None:
+        """The estimate that the next rounds are played by."""
+        packed, sigma = self.released()
+        G, u = unpack(packed, self.size)
+        shift, ridge = shift_for(sigma, self.size), self.noise**2 / PRIOR
+        self._factor = _cholesky(G + (shift + ridge) * np.eye(self.size), shift / 10.0 + ridge)
+        self._theta = linalg.cho_solve((self._factor, True), u, check_finite=False)
+        self._width = WIDTH * math.sqrt(self.noise**2 + PRIOR * shift)
+
+    def ask(self, context: Floats) -> Floats:
+        if self._factor is None:
+            self.renew()
+        Phi = self.phi.on_menu(self.menu, context)
+        whitened = linalg.solve_triangular(self._factor, Phi.T, lower=True, check_finite=False)
+        scores = Phi @ self._theta + self._width * np.sqrt(np.sum(whitened**2, axis=0))
+        return self.answer(context, Phi, scores)
+
+    def tell(self, context: Floats, action: Floats, reward: float) -> None:
+        self.collect(contribution(self.features_of(context, action), reward))
+
+    def decide(self, contexts: Floats) -> Floats:
+        if not self._finished:
+            self.finish()
+            self.renew()
+            self._finished = True
+        return super().decide(contexts)
+
+    def mean(self, points: Floats) -> Floats:
+        return np.asarray(self.phi(points) @ self._theta)
+
+
+def _cholesky(V: Floats, floor: float) -> Floats:
+    """The lower factor; where the noise won over the shift, of V with its eigenvalues raised to `floor`."""
+    try:
+        return np.asarray(linalg.cholesky(V, lower=True, check_finite=False))
+    except linalg.LinAlgError:
+        values, vectors = linalg.eigh(V)
+        return np.asarray(linalg.cholesky((vectors * np.maximum(values, floor)) @ vectors.T, lower=True))
+
+
+class LinUCB(LinearUCB):
+    """The same without privacy, on the kernel's 32 principal features: what the private ones become."""
+
+    name: ClassVar[str] = "LinUCB"
+    source: ClassVar[str] = "Abbasi-Yadkori, Pal, Szepesvari 2011, Improved Algorithms for Linear Stochastic Bandits"
+    protects: ClassVar[str] = "nothing"
+    trust: ClassVar[str] = "none"
+
+    def __init__(self, setting: Setting, rng: Rng) -> None:
+        super().__init__(setting, rng)
+        self.sum = np.zeros(packed_size(self.size))
+
+    @property
+    def last_sigma(self) -> float:
+        return 0.0
+
+    def collect(self, row: Floats) -> None:
+        self.sum += row
+        self.renew()
+
+    def released(self) -> tuple[Floats, float]:
+        return self.sum, 0.0

@@ -1,0 +1,77 @@
+"""Private linear UCB for several agents who learn together."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+
+from tacit.arena.learners.linear import SENSITIVITY, LinearUCB, packed_size
+from tacit.arena.mechanisms import Tree, zcdp
+from tacit.arena.protocol import Rng, Setting
+from tacit.tables import Floats
+
+AGENTS = 4
+MEETINGS = 8
+
+
+class LinearAgents(LinearUCB):
+    """Four agents take turns. Each plays by what all have shared and by its own rounds since; when they meet, each
+    adds those to a tree mechanism of its own, and shares its tree's noisy sum.
+
+    An agent's rounds are protected from the other agents and from whoever decides in the end, not from the agent
+    itself. The paper lets agents meet when a determinant of raw data has grown, which tells others about the data
+    (Zhou and Chowdhury 2024); here they meet 8 times, evenly, so a round lies in at most 4 nodes. How many agents there
+    are is the setting's choice, not the paper's. Without privacy they meet after every round.
+    """
+
+    name: ClassVar[str] = "Private linear agents"
+    source: ClassVar[str] = "Dubey, Pentland 2020, Differentially-Private Federated Linear Bandits"
+    protects: ClassVar[str] = "context and reward, from other agents"
+    trust: ClassVar[str] = "central"
+    counterpart: ClassVar[str | None] = "linucb"
+
+    def __init__(self, setting: Setting, rng: Rng) -> None:
+        self.meetings = min(MEETINGS, setting.horizon) if setting.private else setting.horizon
+        self.every = math.ceil(setting.horizon / self.meetings)
+        super().__init__(setting, rng)
+        size = packed_size(self.size)
+        self.trees, self.shared = [self._tree(size) for _ in range(AGENTS)], np.zeros(size)
+        self.own, self.round = np.zeros((AGENTS, size)), 0  # own: PRIVATE to each agent
+
+    def _tree(self, size: int) -> Tree:
+        return Tree(size, self.meetings, SENSITIVITY, zcdp(self.setting), self.rng)
+
+    @property
+    def last_sigma(self) -> float:
+        return self._tree(1).sigma * math.sqrt(AGENTS)
+
+    def collect(self, row: Floats) -> None:
+        self.own[self.round % AGENTS] += row
+        self.round += 1
+        if self.round % self.every == 0:
+            self.meet()
+        self.renew()
+
+    def meet(self) -> None:
+        for tree, row in zip(self.trees, self.own, strict=True):
+            tree.add(row)
+        self.own[:] = 0.0
+        self.shared = np.sum([tree.prefix for tree in self.trees], axis=0)
+
+    def released(self) -> tuple[Floats, float]:
+        """What the agent whose turn it is can see."""
+        return self.shared + self.own[self.round % AGENTS], self._sigma
+
+    @property
+    def _sigma(self) -> float:
+        return self.trees[0].sigma * math.sqrt(AGENTS * self.trees[0].nodes)
+
+    def finish(self) -> None:
+        """A last meeting if there were rounds since the one before; then the trees' roots are read."""
+        if self.round % self.every and self.trees[0].count < self.meetings:
+            self.meet()
+        for tree in self.trees:
+            tree.close()
+        self.shared = np.sum([tree.prefix for tree in self.trees], axis=0)

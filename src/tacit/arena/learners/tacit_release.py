@@ -1,0 +1,99 @@
+"""This project's own learners: one release for all decisions, and one pure decision at a time."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tacit.arena.learners.menu import UniformPlay, pairs
+from tacit.arena.protocol import Rng, Setting
+from tacit.core import Budget, integer_weights
+from tacit.core.selection import sensitivity
+from tacit.design import Design
+from tacit.policy import Policy
+from tacit.tables import Floats
+
+NO_PRIVACY = Budget(rho=1e6)  # its noise is a thousandth of one record
+
+
+class Tacit(UniformPlay):
+    """Plays uniformly; each round adds q_s(w) y to one sum of bounded integers; the sum is released once, with Gaussian
+    noise; decisions maximise the posterior mean given the released numbers, for ever.
+
+    Landmarks, tau, clip and the decoder's hyperparameters are Tacit's own defaults. The decoder reckons with the
+    expected Gram matrix, not the one that came: without privacy it is close to the posterior mean, not equal to it.
+    """
+
+    name: ClassVar[str] = "Tacit release"
+    source: ClassVar[str] = "this project"
+    protects: ClassVar[str] = "context and reward"
+    trust: ClassVar[str] = "central"
+    counterpart: ClassVar[str | None] = "uniform-posterior"
+
+    def __init__(self, setting: Setting, rng: Rng) -> None:
+        super().__init__(setting, rng)
+        self.design = self.build()
+        self.statistic = self.design.statistic()
+        self._policy: Policy | None = None
+
+    def build(self) -> Design:
+        budget = self.setting.budget if self.setting.private else NO_PRIVACY
+        return Design.build(self.setting.problem, horizon=self.setting.horizon, budget=budget, rng=self.rng)
+
+    def add(self, points: Floats, rewards: Floats) -> None:
+        self.statistic.add_points(points, np.clip(rewards, -1.0, 1.0))
+
+    @property
+    def policy(self) -> Policy:
+        """Released once, after the last round."""
+        if self._policy is None:
+            self._policy = self.statistic.simulate_release(self.rng)
+        return self._policy
+
+    def mean(self, points: Floats) -> Floats:
+        return self.policy._mean(points)
+
+    def decide(self, contexts: Floats) -> Floats:
+        return self.policy.decide_points(contexts)
+
+
+class TacitPure(Tacit):
+    """Plays uniformly into the same sum; each decision is one draw of permute-and-flip on the paper's scores q(x, c)'b,
+    in exact integers, at the sensitivity of this context's own menu.
+
+    Nothing is released but the action: every context costs epsilon, pure. As in USCA's definition, the error rate is
+    that of one decision; a table of decisions would spend epsilon for each row. Permute-and-flip is the largest score
+    after exponential noise of scale 2 delta / epsilon (Ding et al. 2021), and is drawn so here. Without privacy
+    nothing has to be clipped.
+    """
+
+    name: ClassVar[str] = "Tacit pure"
+    protects: ClassVar[str] = "context and reward (epsilon for each decision)"
+
+    def build(self) -> Design:
+        private, horizon = self.setting.private, self.setting.horizon
+        budget = Budget(epsilon=self.setting.epsilon) if private else NO_PRIVACY
+        clip = None if private else math.inf
+        return Design.build(self.setting.problem, horizon=horizon, budget=budget, rng=self.rng, clip=clip, plain=True)
+
+    def mean(self, points: Floats) -> Floats:
+        """mubar = q'b. PRIVATE: only a draw of `flip` may leave."""
+        scale = self.design.clip / self.design.encoding.bound
+        return np.asarray(self.design.influence(points) @ (self.statistic._sum._value() * scale))
+
+    def decide(self, contexts: Floats) -> Floats:
+        return self.menu[[self._choose(context) for context in contexts]]
+
+    def _choose(self, context: Floats) -> int:
+        theta = integer_weights(self.design.influence(pairs(self.menu, context[None, :])), self.design.encoding)
+        scores = theta @ self.statistic._sum._value()
+        return flip(scores, sensitivity(theta, self.design.encoding), self.setting.epsilon, self.rng)
+
+
+def flip(scores: Any, delta: int, epsilon: float, rng: Rng) -> int:
+    """Permute-and-flip, from a seeded generator."""
+    if math.isinf(epsilon):
+        return int(np.argmax(scores))
+    return int(np.argmax(scores + rng.exponential(2.0 * delta / epsilon, size=len(scores))))

@@ -1,0 +1,109 @@
+"""USCA as published: uniform play, a covariance from points of one's own, the exponential mechanism."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import ClassVar
+
+import numpy as np
+
+from tacit import linalg
+from tacit.arena.learners.features import Map, nystroem
+from tacit.arena.learners.menu import UniformPlay, pairs
+from tacit.arena.protocol import Rng, Setting
+from tacit.domains import Domain
+from tacit.kernels import Kernel
+from tacit.tables import Floats
+
+B, TAU = 1.0, 1.0
+MOST_POINTS = 50_000  # of Z: its covariance changes by less than a percent beyond
+MOST_LANDMARKS = 400
+ACTIONS, CONTEXTS = 64, 256  # well-spread points, besides the corners, that stand for W in the supremum
+
+
+class Covariance:
+    """`Ztilde = (1/K) sum_z phi(z) phi(z)' + tau I`, and what USCA reads off it.
+
+    `phi` are Nystroem features; what they leave of the kernel is covered by tau alone, as it is in `tacit.paper` for
+    directions that Z does not see. With landmarks that leave nothing this is `tacit.paper.Estimator`.
+    """
+
+    def __init__(self, k: Kernel, phi: Map, Z: Floats, K: float, tau: float) -> None:
+        self.k, self.phi, self.tau = k, phi, tau
+        Phi = phi(Z)
+        self._L = linalg.cholesky(Phi.T @ Phi / K + tau * np.eye(phi.size))
+
+    def weights(self, W: Floats, y: Floats) -> Floats:
+        """Ztilde^-1 sum_i phi(w_i) y_i"""
+        return linalg.solve_upper(self._L, linalg.solve_lower(self._L, self.phi(W).T @ y))
+
+    def sigmabar2(self, points: Floats) -> Floats:
+        """phi(w)' Ztilde^-1 phi(w), with what the features leave out."""
+        Phi = self.phi(points)
+        left = np.maximum(self.k.diagonal(points) - np.sum(Phi**2, axis=1), 0.0)
+        return np.asarray(np.sum(linalg.solve_lower(self._L, Phi.T) ** 2, axis=0) + left / self.tau)
+
+
+class USCA(UniformPlay):
+    """Decides by one draw with probability proportional to exp(epsilon mubar(x, c) / (4 B sup sigmabar^2)).
+
+    Every context costs epsilon, pure; as in the paper, the error rate is that of one decision. tau = 1, as in the
+    paper's theorems. K = ceil(T / gamma) takes gamma over random points, which is less than the largest and makes Z
+    larger than the paper asks for; Z has at most 50 000 points. The supremum is over well-spread points and corners,
+    where it lies for stationary kernels.
+    """
+
+    name: ClassVar[str] = "USCA"
+    source: ClassVar[str] = "Pavlovic, Salgia, Zhao 2025, Differentially Private Kernelized Contextual Bandits"
+    protects: ClassVar[str] = "context and reward (epsilon for each decision)"
+    trust: ClassVar[str] = "central"
+    counterpart: ClassVar[str | None] = "uniform-posterior"
+
+    def __init__(self, setting: Setting, rng: Rng) -> None:
+        super().__init__(setting, rng)
+        T, problem = setting.horizon, setting.problem
+        phi = nystroem(problem, rng, most=MOST_LANDMARKS, tolerance=0.3 * TAU / T)
+        wanted = T * math.ceil(T / information_gain(phi(problem.public_points(T, rng)), TAU))
+        Z = problem.public_points(min(wanted, MOST_POINTS), rng)
+        self.covariance = Covariance(problem.k, phi, Z, len(Z) / T, TAU)
+        self.largest = float(self.covariance.sigmabar2(whole(problem.actions, problem.contexts)).max())
+        self._weights: Floats | None = None
+
+    @property
+    def sensitivity(self) -> float:
+        """How far replacing a round can move mubar anywhere: 2 B sup sigmabar^2."""
+        return 2.0 * B * self.largest
+
+    def mean(self, points: Floats) -> Floats:
+        """mubar. PRIVATE: only `choose` may look at it."""
+        if self._weights is None:
+            self._weights = self.covariance.weights(*self.data)
+        return np.asarray(self.covariance.phi(points) @ self._weights)
+
+    def choose(self, scores: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:
+        """The exponential mechanism, as the largest score after Gumbel noise."""
+        if not self.setting.private:
+            return super().choose(scores)
+        noise = self.rng.gumbel(scale=2.0 * self.sensitivity / self.setting.epsilon, size=scores.shape)
+        return super().choose(scores + noise)
+
+
+def information_gain(Phi: Floats, tau: float) -> float:
+    """1/2 log det(I + Phi'Phi / tau)"""
+    return 0.5 * float(np.linalg.slogdet(np.eye(Phi.shape[1]) + Phi.T @ Phi / tau)[1])
+
+
+def whole(actions: Domain, contexts: Domain) -> Floats:
+    """Points that stand for all of W: well-spread ones and the corners of either domain."""
+    return pairs(_spread(actions, ACTIONS), _spread(contexts, CONTEXTS))
+
+
+def _spread(domain: Domain, n: int) -> Floats:
+    d = domain.cube_dimension
+    corners = np.array(list(product((0.0, 1.0), repeat=d))) if domain.continuous and d <= 6 else np.empty((0, d))
+    return (
+        np.vstack([domain.candidate_points(n), domain.from_cube(corners)])
+        if len(corners)
+        else domain.candidate_points(n)
+    )
