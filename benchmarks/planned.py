@@ -25,14 +25,12 @@ from rich.progress import track
 from rich.table import Table
 
 import tacit
-from tacit.design.features import Features
-from tacit.design.landmarks import pivots
 from tacit.kernels import RBF, Kernel, Matern
 from tacit.tables import Floats
 
 SIGNAL = NOISE = 0.3
 DELTA = 1e-6
-FEATURES = 900  # of the functions that are drawn: more than any design has
+WAVES = 3000  # of which a reward function is made
 CONTEXTS = 200
 WITHIN = 0.3
 KERNELS: dict[str, dict[int, Kernel]] = {
@@ -97,18 +95,28 @@ def problem_of(setting: Setting) -> tacit.Problem:
     )
 
 
-def functions(problem: tacit.Problem, count: int, rng: np.random.Generator) -> tuple[Features, Floats]:
-    """Draws from the prior: f(w) = phi(w)' theta on many landmarks of their own."""
-    pool = rng.random((6000, problem.dimension))
-    chosen, _ = pivots(problem.k, pool, most=FEATURES, tolerance=1e-6, rng=rng)
-    features = Features.on(problem.k, pool[chosen])
-    return features, SIGNAL * rng.normal(size=(features.rank, count))
+class Waves:
+    """Functions of the prior by the kernel's spectrum: f(w) = sum_j a_j cos(o_j'w + b_j), which leaves nothing out.
 
+    A product kernel has independent frequencies on actions and contexts: normal for RBF, Student-t for Matern.
+    """
 
-def on_points(features: Features, theta: Floats, points: Floats) -> Floats:
-    """Every function at every point."""
-    parts = np.array_split(points, -(-len(points) // 4096))
-    return np.concatenate([features(part) @ theta for part in parts])
+    def __init__(self, setting: Setting, count: int, rng: np.random.Generator) -> None:
+        kernel = KERNELS[setting.kernel][setting.actions + setting.contexts]
+        assert isinstance(kernel, Matern | RBF)
+        blocks = []
+        for d in (setting.actions, setting.contexts):
+            o = rng.normal(size=(WAVES, d)) / np.asarray(kernel.lengthscale)
+            if isinstance(kernel, Matern):
+                o /= np.sqrt(rng.chisquare(2 * kernel.smoothness, size=(WAVES, 1)) / (2 * kernel.smoothness))
+            blocks.append(o)
+        self.O, self.b = np.hstack(blocks), 2 * np.pi * rng.random(WAVES)
+        self.a = SIGNAL * np.sqrt(2 / WAVES) * rng.normal(size=(WAVES, count))
+
+    def __call__(self, points: Floats) -> Floats:
+        """Every function at every point."""
+        parts = np.array_split(points, -(-len(points) // 4096))
+        return np.concatenate([np.cos(part @ self.O.T + self.b) @ self.a for part in parts])
 
 
 def measure(setting: Setting, quick: bool) -> Result:
@@ -117,19 +125,19 @@ def measure(setting: Setting, quick: bool) -> Result:
     budget = tacit.Budget(setting.epsilon, DELTA)
     forecast = tacit.plan(problem, horizon=setting.rounds, budget=budget, signal=SIGNAL, noise=NOISE).forecast
     design = tacit.Design.build(problem, horizon=setting.rounds, budget=budget, rng=rng, signal=SIGNAL, noise=NOISE)
-    features, theta = functions(problem, 4 if quick else setting.functions, rng)
+    waves = Waves(setting, 4 if quick else setting.functions, rng)
     points = rng.random((setting.rounds, problem.dimension))
-    f = on_points(features, theta, points)
+    f = waves(points)
     contexts = rng.random((CONTEXTS, setting.contexts))
     menu = problem.actions.candidate_points(256)
     grid = np.hstack([np.tile(menu, (CONTEXTS, 1)), np.repeat(contexts, len(menu), axis=0)])
-    best = on_points(features, theta, grid).reshape(CONTEXTS, len(menu), -1).max(axis=1)
+    best = waves(grid).reshape(CONTEXTS, len(menu), -1).max(axis=1)
     errors = []
     for i in range(f.shape[1]):
         statistic = design.statistic()
         statistic.add_points(points, np.clip(f[:, i] + NOISE * rng.normal(size=len(f)), -1.0, 1.0))
         chosen = statistic.simulate_release(rng).decide_points(contexts)
-        value = features(np.hstack([chosen, contexts])) @ theta[:, i]
+        value = waves(np.hstack([chosen, contexts]))[:, i]
         errors.append(float(np.mean(np.maximum(best[:, i], value) - value)))
     spread = float(np.std(errors, ddof=1) / np.sqrt(len(errors)))
     return Result(setting, forecast.expected_error, float(np.mean(errors)), spread, forecast.uniform_error)

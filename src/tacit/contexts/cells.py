@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,8 +31,14 @@ class Column:
             return self.labels.nearest(points[:, self.at])
         return np.clip(points[:, self.at.start] * BINS, 0, BINS - 1).astype(np.intp)
 
-    def draw(self, probabilities: Floats, n: int, rng: Rng) -> Floats:
-        return self.place(rng.choice(self.size, size=n, p=probabilities), rng)
+    def at_quantile(self, probabilities: Floats, u: Floats) -> Floats:
+        """The point below which a share `u` of this law lies."""
+        above = np.cumsum(probabilities)
+        cells = np.minimum(np.searchsorted(above, u, side="right"), self.size - 1)
+        if self.labels is not None:
+            return self.labels.candidate_points(0)[cells]
+        inside = (u - (above[cells] - probabilities[cells])) / probabilities[cells]
+        return ((cells + np.clip(inside, 0.0, 1.0)) / BINS)[:, None]
 
     def place(self, cells: Any, rng: Rng) -> Floats:
         """A point in each cell: the label's own, or anywhere in the bin."""
@@ -73,15 +78,10 @@ class Cells:
             for column, start in zip(self.parts, self._starts, strict=False)
         ]
 
-    def generator(self, counts: Floats, noise: float) -> Callable[[int, Rng], Floats]:
-        """Draws unit coordinates column by column, as the noisy counts say."""
-        laws = self.laws(counts, noise)
-
-        def draw(n: int, rng: Rng) -> Floats:
-            drawn = [column.draw(law, n, rng) for column, law in zip(self.parts, laws, strict=True)]
-            return self.domain.project_points(np.hstack(drawn))
-
-        return draw
+    def from_cube(self, laws: list[Floats], cube: Floats) -> Floats:
+        """Rows of uniform numbers, one per column, to unit coordinates under these laws, column by column."""
+        drawn = [column.at_quantile(law, u) for column, law, u in zip(self.parts, laws, cube.T, strict=True)]
+        return self.domain.project_points(np.hstack(drawn))
 
 
 def probabilities(counts: Floats, noise: float) -> Floats:

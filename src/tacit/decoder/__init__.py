@@ -63,7 +63,7 @@ def _law(design: Design, counts: Floats, noise: float) -> Moments:
     """The law of the statistic under the contexts that came."""
     cells = design.layout.cells
     assert cells is not None
-    return design.moments_under(cells.generator(counts, design.layout.count_noise(noise)))
+    return design.moments_under(cells, cells.laws(counts, design.layout.count_noise(noise)))
 
 
 def _posterior(design: Design, b: Floats, G: Floats, N: Floats, c: float) -> Posterior:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ import numpy as np
 from tacit import linalg
 from tacit.contexts.cells import Cells
 from tacit.core import Budget, Encoding, private_sum
+from tacit.design.cube import WellSpread
 from tacit.design.features import Features, Moments, chunks, clipped, moments
 from tacit.design.landmarks import pivots
 from tacit.design.layout import CONTEXT_SHARE, ENERGY_SHARE, Layout
@@ -34,7 +34,7 @@ DEFAULT_RANK = 500
 COARSE_RANK = 150
 TUNING_POINTS = 2048
 CLIP_POINTS = 8192
-LAW_POINTS = 20_480
+LAW_POINTS = 32_768
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,13 +132,20 @@ class Design:
         influence = clipped(self.influence(points), self.clip) / self.clip
         return self.layout.rows(influence, y, points[:, self.problem.actions.dimension :], known)
 
-    def moments_under(self, contexts: Callable[[int, np.random.Generator], Floats]) -> Moments:
-        """The law of the statistic if contexts come from another generator. Public coins, the same every time."""
-        rng = np.random.default_rng(int(self.fingerprint, 16))
+    def moments_under(self, cells: Cells, laws: list[Floats]) -> Moments:
+        """The law of the statistic if contexts come from these histograms. The same public coins every time."""
+        problem, rng = self.problem, np.random.default_rng(int(self.fingerprint, 16))
+        cube = WellSpread(problem.actions.cube_dimension + cells.columns, rng)
         signal = energy = np.zeros((self.rank, self.rank))
         for n in chunks(LAW_POINTS):
-            actions = self.problem.draw_actions(n, rng)
-            Phi = self.features(np.hstack([actions, contexts(n, rng)]))
+            u = cube.take(n)
+            contexts = cells.from_cube(laws, u[:, : cells.columns])
+            actions = (
+                problem.actions.from_cube(u[:, cells.columns :])
+                if problem.play is None
+                else problem.draw_actions(n, rng)
+            )
+            Phi = self.features(np.hstack([actions, contexts]))
             part = moments(Phi, Phi @ self.whitening.T, self.clip)
             signal, energy = signal + n * part.signal, energy + n * part.energy
         return Moments(signal / LAW_POINTS, energy / LAW_POINTS)
@@ -217,6 +224,7 @@ class _Points:
         self._problem, self._rng = problem, rng
         self._given = given if isinstance(given, np.ndarray) else None
         self._total = given if isinstance(given, int) else None
+        self._cube: WellSpread | None = None
 
     def total(self, rank: int) -> int:
         if self._given is not None:
@@ -224,7 +232,18 @@ class _Points:
         return self._total or public_total(rank)
 
     def take(self, n: int) -> Floats:
-        return self._problem.public_points(n, self._rng) if self._given is None else self._given[:n]
+        return self._fresh(n) if self._given is None else self._given[:n]
+
+    def _fresh(self, n: int) -> Floats:
+        """Well-spread where all laws are uniform: then sums over them are far closer to the integrals."""
+        problem = self._problem
+        if problem.play is not None or problem.generator is not None:
+            return problem.public_points(n, self._rng)
+        at = problem.actions.cube_dimension
+        if self._cube is None:
+            self._cube = WellSpread(at + problem.contexts.cube_dimension, self._rng)
+        u = self._cube.take(n)
+        return np.hstack([problem.actions.from_cube(u[:, :at]), problem.contexts.from_cube(u[:, at:])])
 
     def stream(self, rank: int) -> Any:
         start = 0
