@@ -270,7 +270,7 @@ def test_the_test_would_see_a_record_that_breaks_the_bound(
     encoded: list[np.ndarray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The mutant: integers that are rounded and not shrunk."""
-    monkeypatch.setattr(tacit.core.Encoding, "shrink", lambda _, units: units)
+    monkeypatch.setattr(tacit.core.Encoding, "shrink", lambda _, units, small: units)
     DESIGN.statistic().add(*KINDS["objects"](np.random.default_rng(0), 3000))
     assert largest_norm2(np.concatenate(encoded)) > DESIGN.encoding.bound**2
 

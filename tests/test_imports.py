@@ -17,6 +17,7 @@ ROOMS = [
     ["_version", "errors", "progress"],
     ["core"],
     ["tables", "spec", "linalg"],
+    ["arrays"],
     ["domains"],
     ["contexts", "kernels"],
     ["problem"],
@@ -28,7 +29,7 @@ ROOMS = [
     ["once"],
     ["bandit", "files"],
     ["audit"],
-    ["demo", "arena"],
+    ["demo", "arena", "bench"],
     ["cli"],
 ]
 LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}

@@ -121,7 +121,7 @@ def test_half_the_sensitivity_of_the_scores() -> None:
 class NoShrink(Encoding):
     """Entries are clipped, the norm is not."""
 
-    def shrink(self, units: Array) -> Array:
+    def shrink(self, units: Array, small: bool = False) -> Array:
         return units
 
 

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
+from array_api_compat import device
 
+from tacit.arrays import Array, Engine, engine
 from tacit.core import Ledger, PrivateSum, private_sum, release_gaussian, simulate_gaussian
 from tacit.design import Design
-from tacit.errors import InputError
+from tacit.errors import InputError, StateError
 from tacit.policy import Policy
 from tacit.progress import Progress, silent
 from tacit.tables import Floats, labels, vector
 
 quiet = np.errstate(all="ignore")  # a warning that depends on a private value would leak it
-BLOCK = 256  # rows per matrix product; always the same shape, so that one record cannot change another's rounding
 
 
 class Statistic:
     """b = sum_i q_s(w_i) y_i in exact integers. Private: it shows its size and nothing else."""
 
-    def __init__(self, design: Design) -> None:
+    def __init__(self, design: Design, device: str | Engine | None = None) -> None:
         self.design = design
+        self._engine = engine(device)
+        self._rows = design.writer(self._engine)
         self._sum = private_sum(design.encoding, design.unit)
         self._request = f"release-{secrets.token_hex(8)}"
 
@@ -62,15 +65,21 @@ class Statistic:
         self, points: Floats, y: Floats, users: Sequence[Any] | None = None, progress: Progress = silent
     ) -> None:
         """The same in unit coordinates, with rewards scaled to [-1, 1]: all of them are added, or none."""
-        self._sum.reserve(len(points))
-        part = private_sum(self.design.encoding, self.design.unit)
-        for start in range(0, len(points), BLOCK):
-            at = slice(start, start + BLOCK)
-            self._add_block(part, points[at], y[at], None if users is None else users[at])
-            if start % (BLOCK * 64) == 0:
-                progress("adding records", start, len(points))
-        progress("adding records", len(points), len(points))
-        self._sum.merge(part)
+        total, height = points.shape[0], self._engine.rows
+        self._sum.reserve(total)
+        blocks = [slice(start, min(start + height, total)) for start in range(0, total, height)]
+
+        def collect(mine: list[slice]) -> PrivateSum:
+            part = private_sum(self.design.encoding, self.design.unit)
+            for at in mine:
+                self._add_block(part, points[at, :], y[at], None if users is None else users[at])
+                if mine[0].start == 0:
+                    progress("adding records", at.start, total)
+            return part
+
+        for part in self._engine.share(collect, blocks):
+            self._sum.merge(part)
+        progress("adding records", total, total)
 
     def merge(self, other: Statistic) -> Statistic:
         """Takes over the records of another statistic of the same design: exact, in any order. The other is spent."""
@@ -93,16 +102,26 @@ class Statistic:
         """What a release would look like, from a seeded generator: free, reproducible, and marked NOT private."""
         return Policy.from_release(self.design, simulate_gaussian(self._sum, self.design.budget, rng))
 
-    def _add_block(self, part: PrivateSum, points: Floats, y: Floats, users: Sequence[Any] | None) -> None:
-        n = len(points)
-        known = np.isfinite(points).all(axis=1) & np.isfinite(y)
-        block, weight = np.full((BLOCK, points.shape[1]), 0.5), np.zeros(BLOCK)
-        block[:n] = np.where(known[:, None], points, 0.5)
-        weight[:n] = np.where(known, y, 0.0)
-        counts = np.zeros(BLOCK)
-        counts[:n] = known
-        rows = self.design.rows(block, weight, counts)
-        part.add(rows, records=n, users=users)
+    def _add_block(self, part: PrivateSum, points: Array, y: Array, users: Sequence[Any] | None) -> None:
+        """A block of always the same shape: one record cannot change the rounding of another."""
+        on, n = self._engine, points.shape[0]
+        xp, points, y = on.xp, on.put(points), on.put(y)
+        known = xp.all(xp.isfinite(points), axis=1) & xp.isfinite(y)
+        points, y = xp.where(known[:, None], points, 0.5), xp.where(known, y, 0.0)
+        counts = xp.astype(known, xp.float64)
+        if n < on.rows:
+            points, y, counts = (
+                _padded(xp, array, on.rows, fill) for array, fill in ((points, 0.5), (y, 0.0), (counts, 0.0))
+            )
+        part.add(self._rows(points, y, counts), records=n, users=users)
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise StateError("a statistic is not pickled in the clear: merge it in this process, or release it.")
 
     def __repr__(self) -> str:
         return f"Statistic(<private>, records={self.records}, rank={self.design.rank})"
+
+
+def _padded(xp: Any, array: Array, height: int, fill: float) -> Array:
+    blank = xp.full((height - array.shape[0], *array.shape[1:]), fill, dtype=array.dtype, device=device(array))
+    return xp.concat([array, blank], axis=0)

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace, device
 
 from tacit.domains import Domain, Mixed
 from tacit.domains.finite import Finite
 from tacit.tables import Floats
 
 BINS = 12
+Array = Any
 Rng = np.random.Generator
 
 
@@ -26,10 +28,14 @@ class Column:
     def size(self) -> int:
         return BINS if self.labels is None else len(self.labels.labels)
 
-    def index(self, points: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:
-        if self.labels is not None:
-            return self.labels.nearest(points[:, self.at])
-        return np.clip(points[:, self.at.start] * BINS, 0, BINS - 1).astype(np.intp)
+    def index(self, points: Array) -> Array:
+        """The number of each point's cell. Points are finite."""
+        xp = array_namespace(points)
+        if self.labels is None:
+            return xp.astype(xp.clip(points[:, self.at.start] * BINS, 0.0, BINS - 1.0), xp.int64)
+        places = xp.asarray(self.labels.candidate_points(0), dtype=points.dtype, device=device(points))
+        apart = points[:, self.at][:, None, :] - places[None, :, :]
+        return xp.argmin(xp.sum(apart * apart, axis=2), axis=1)
 
     def at_quantile(self, probabilities: Floats, u: Floats) -> Floats:
         """The point below which a share `u` of this law lies."""
@@ -63,13 +69,14 @@ class Cells:
     def columns(self) -> int:
         return len(self.parts)
 
-    def onehot(self, contexts: Floats) -> Floats:
+    def onehot(self, contexts: Array) -> Array:
         """One row per context with a 1 in one cell of each column: its norm is sqrt(columns)."""
-        marks = np.zeros((len(contexts), self.size))
-        rows = np.arange(len(contexts))
-        for column, start in zip(self.parts, self._starts, strict=False):
-            marks[rows, start + column.index(contexts)] = 1.0
-        return marks
+        xp = array_namespace(contexts)
+        marks = [
+            column.index(contexts)[:, None] == xp.arange(column.size, device=device(contexts))[None, :]
+            for column in self.parts
+        ]
+        return xp.astype(xp.concat(marks, axis=1), contexts.dtype)
 
     def laws(self, counts: Floats, noise: float) -> list[Floats]:
         """The probabilities of each column's cells."""

@@ -72,27 +72,29 @@ class Encoding:
         if rows.shape[1] != self.rank:
             raise InputError(f"rows must have {self.rank} columns, got {rows.shape[1]}: use this design's features.")
         rows = xp.astype(rows, xp.float64, copy=False)
-        largest = xp.max(xp.abs(rows), axis=1)[:, None]  # NaN if any entry is
-        if not bool(xp.all(largest <= 1.0)):
-            rows = xp.clip(xp.where(xp.isfinite(largest), rows, xp.zeros_like(rows)), -1.0, 1.0)
-        return self.shrink(xp.astype(xp.round(rows * float(self.bound)), xp.int64))
+        low, high = xp.min(rows, axis=1), xp.max(rows, axis=1)  # both NaN if any entry is
+        if not bool(xp.all((low >= -1.0) & (high <= 1.0))):
+            rows = xp.where((xp.isfinite(low) & xp.isfinite(high))[:, None], xp.clip(rows, -1.0, 1.0), 0.0)
+        return self.shrink(xp.astype(xp.round(rows * float(self.bound)), xp.int64), small=True)
 
-    def shrink(self, units: Array) -> Array:
+    def shrink(self, units: Array, small: bool = False) -> Array:
         """Integer rows to integer rows of norm at most `bound`; rows inside the ball stay as they are.
 
         A row is only ever changed by what is in it: first halved until its squared norm fits into 62 bits, then, if
         it is still outside, every entry becomes |q| * bound // r with r > |row|, which puts the norm below the bound.
+        `small` says that no entry exceeds `bound`, so that none needs to be halved.
         """
         xp = array_namespace(units)
         roomy = 1 << ((62 - self.rank.bit_length()) // 2)
-        while bool(xp.any(large := (xp.max(units, axis=1) > roomy) | (xp.min(units, axis=1) < -roomy))):
+        while not small and bool(xp.any(large := (xp.max(units, axis=1) > roomy) | (xp.min(units, axis=1) < -roomy))):
             units = xp.where(units < -INT64_MAX, -INT64_MAX, units)  # so that abs never overflows
             units = xp.where(large[:, None], xp.sign(units) * (xp.abs(units) // 2), units)
-        norm2 = xp.sum(units * units, axis=1)
-        if not bool(xp.any(over := norm2 > self.bound**2)):
+        over = (norm2 := xp.sum(units * units, axis=1)) > self.bound**2
+        if not bool(xp.any(over)):
             return units
-        shrunk = xp.sign(units) * ((xp.abs(units) * self.bound) // (_isqrt(xp, norm2) + 1)[:, None])
-        return xp.where(over[:, None], shrunk, units)
+        return xp.where(
+            over[:, None], xp.sign(units) * (xp.abs(units) * self.bound // (_isqrt(xp, norm2)[:, None] + 1)), units
+        )
 
 
 def _isqrt(xp: Any, n: Array) -> Array:

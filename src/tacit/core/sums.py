@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
+from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
 from tacit.core.contribution import Array, Encoding
@@ -38,7 +39,7 @@ class PrivateSum:
         if not 0 <= records <= rows.shape[0]:
             raise InputError(f"of {rows.shape[0]} rows 0 to {rows.shape[0]} can count, got {records}.")
         self.reserve(records)
-        self._collect(self.encoding.encode(rows[:records]), users)
+        self._collect(self.encoding.encode(rows[:records, :]), users)
         self._records += records
 
     def reserve(self, records: int) -> None:
@@ -67,7 +68,7 @@ class PrivateSum:
             raise StateError("this sum was merged into another and is spent: its records count there, once.")
 
     def _collect(self, units: Array, users: Sequence[Any] | None) -> None:
-        self._total += _to_numpy(units.sum(0))
+        self._total += _to_numpy(array_namespace(units).sum(units, axis=0))
 
     def _absorb(self, other: Any) -> None:
         self._total += other._total
@@ -98,8 +99,8 @@ class UserSum(PrivateSum):
         self._rows: Integers = np.zeros((0, encoding.rank), dtype=np.int64)
 
     def _collect(self, units: Array, users: Sequence[Any] | None) -> None:
-        if users is None or len(users) != len(units):
-            raise InputError(f"unit='user' needs one user id per record, {len(units)}: pass users=...")
+        if users is None or len(users) != units.shape[0]:
+            raise InputError(f"unit='user' needs one user id per record, {units.shape[0]}: pass users=...")
         places = self._places([_user_key(user) for user in users])
         np.add.at(self._rows, places, _to_numpy(units))
 

@@ -8,17 +8,20 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from array_api_compat import array_namespace
 
 from tacit import linalg
+from tacit.arrays import NUMPY, Array, Engine, engine, to_numpy
 from tacit.contexts.cells import Cells
 from tacit.core import Budget, Encoding, private_sum
 from tacit.design.cube import WellSpread
-from tacit.design.features import Features, Moments, chunks, clipped, moments
+from tacit.design.features import CHUNK, Features, KernelMap, Moments, chunks, clipped, moments
 from tacit.design.landmarks import pivots
 from tacit.design.layout import CONTEXT_SHARE, ENERGY_SHARE, Layout
 from tacit.design.tuning import choose_tau, influence_quantile
@@ -70,6 +73,7 @@ class Design:
         plain: bool = False,
         signal: float = 0.3,
         noise: float = 0.3,
+        device: str | Engine | None = None,
         progress: Progress = silent,
     ) -> Design:
         """Builds a design from public coins.
@@ -79,8 +83,9 @@ class Design:
         by predicted accuracy unless given; `clip=math.inf` is the paper's unclipped influence. `signal` and `noise` are
         guesses of the standard deviations of the reward function and of the noise, in units of half the reward range.
         `context_share` of the budget learns who really comes, for the decoder: 15 % where the problem has no generator,
-        none where it has; `plain` releases USCA's own statistic and nothing else. `landmarks` and `public_points` (a
-        number, or the points in unit coordinates) are for experts and tests.
+        none where it has; `plain` releases USCA's own statistic and nothing else. `device="cuda"` does the heavy work
+        on a GPU. `landmarks` and `public_points` (a number, or the points in unit coordinates) are for experts and
+        tests.
         """
         rng = _generator(rng)
         _check(horizon, budget, rank, tau, clip, context_share)
@@ -95,7 +100,7 @@ class Design:
         features = Features.on(problem.k, landmarks)
         progress("choosing tau and landmarks", 2, 2)
 
-        d, V = linalg.eigh(_second_moment(features, points, progress))
+        d, V = linalg.eigh(_second_moment(features, points, engine(device), progress))
         d = np.maximum(d, 0.0)
         scale = np.sqrt(horizon * d + tau)
         A = (V / scale) @ V.T  # the symmetric root: no free signs, so the same coins give the same design everywhere
@@ -103,7 +108,7 @@ class Design:
             clip = influence_quantile(features(points.take(CLIP_POINTS)) @ A.T)
         elif math.isinf(clip):
             clip = _largest_influence(features, A, points)
-        law = _moments(features, A, clip, points, progress)
+        law = _moments(features, A, clip, points, engine(device), progress)
         layout = choose_layout(problem, features.rank, budget, context_share, plain)
         return cls(problem, horizon, budget, features, A, float(tau), float(clip), law, layout, unit)
 
@@ -121,16 +126,38 @@ class Design:
         """W with q(w) = W k_U(w), so that a record costs one kernel row and one matrix product."""
         return linalg.solve_upper(self.features.L, self.whitening.T).T
 
+    @cached_property
+    def _influences(self) -> KernelMap:
+        return KernelMap(self.problem.k, self.features.U, np.ascontiguousarray(self.influence_map.T))
+
     def influence(self, points: Floats) -> Floats:
         """Rows q(w), not clipped. `|q(w)|` is the paper's sigmabar(w). Row i depends on point i alone."""
-        k, U = self.problem.k, self.features.U
-        k_U = k(points, U) if k.rowwise else np.vstack([k(points[i : i + 1], U) for i in range(len(points))])
-        return k_U @ self.influence_map.T
+        return _rowwise(self._influences, points)
+
+    def writer(self, engine: Engine) -> Callable[[Array, Array, Array], Array]:
+        """What records write into the sum: (points, y, known) to rows of norm at most 1 (up to rounding)."""
+        influences, layout, clip, at = (
+            self._influences.on(engine),
+            self.layout,
+            self.clip,
+            self.problem.actions.dimension,
+        )
+        kernel = engine.fused(self.problem.k.__call__) if self.problem.k.rowwise else None
+
+        def finish(q: Array, points: Array, y: Array, known: Array) -> Array:
+            return layout.rows(clipped(q, clip) / clip, y, points[:, at:], known)
+
+        fused = engine.fused(finish)
+
+        def rows(points: Array, y: Array, known: Array) -> Array:
+            q = kernel(points, influences.U) @ influences.R if kernel else _rowwise(influences, points)
+            return fused(q, points, y, known)
+
+        return rows
 
     def rows(self, points: Floats, y: Floats, known: Floats) -> Floats:
-        """What records write into the sum, as floating-point rows of norm at most 1 (up to rounding)."""
-        influence = clipped(self.influence(points), self.clip) / self.clip
-        return self.layout.rows(influence, y, points[:, self.problem.actions.dimension :], known)
+        """The same on NumPy."""
+        return self.writer(NUMPY)(points, y, known)
 
     def moments_under(self, cells: Cells, laws: list[Floats]) -> Moments:
         """The law of the statistic if contexts come from these histograms. The same public coins every time."""
@@ -150,11 +177,11 @@ class Design:
             signal, energy = signal + n * part.signal, energy + n * part.energy
         return Moments(signal / LAW_POINTS, energy / LAW_POINTS)
 
-    def statistic(self) -> Statistic:
-        """An empty statistic of this design, ready for private records."""
+    def statistic(self, device: str | Engine | None = None) -> Statistic:
+        """An empty statistic of this design, ready for private records; `device="cuda"` works on a GPU."""
         from tacit.statistic import Statistic
 
-        return Statistic(self)
+        return Statistic(self, device)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -245,10 +272,10 @@ class _Points:
         u = self._cube.take(n)
         return np.hstack([problem.actions.from_cube(u[:, :at]), problem.contexts.from_cube(u[:, at:])])
 
-    def stream(self, rank: int) -> Any:
+    def stream(self, rank: int, on: Engine) -> Iterator[Array]:
         start = 0
-        for n in chunks(self.total(rank)):
-            yield self.take(n) if self._given is None else self._given[start : start + n]
+        for n in chunks(self.total(rank), max(CHUNK, on.rows)):
+            yield on.put(self._fresh(n) if self._given is None else self._given[start : start + n])
             start += n
 
 
@@ -294,32 +321,43 @@ def choose_landmarks(problem: Problem, floor: float, rank: int, rng: np.random.G
     return pool[chosen]
 
 
-def _second_moment(features: Features, points: _Points, progress: Progress) -> Floats:
+def _rowwise(map: KernelMap, points: Array) -> Array:
+    """A kernel that is not ours may look at several rows at once: it is shown one at a time."""
+    if map.kernel.rowwise:
+        return map(points)
+    k_U = [map.kernel(points[i : i + 1, :], map.U) for i in range(points.shape[0])]
+    return array_namespace(points).concat(k_U, axis=0) @ map.R
+
+
+def _second_moment(features: Features, points: _Points, on: Engine, progress: Progress) -> Floats:
     """E[phi phi'] in chunks: memory rank^2 whatever the number of points."""
-    total, done = np.zeros((features.rank, features.rank)), 0
-    for chunk in points.stream(features.rank):
-        Phi = features(chunk)
+    phi, total, done = features.map.on(on), on.put(np.zeros((features.rank, features.rank))), 0
+    for chunk in points.stream(features.rank, on):
+        Phi = phi(chunk)
         total += Phi.T @ Phi
-        done += len(chunk)
+        done += chunk.shape[0]
         progress("covariance of public points", done, points.total(features.rank))
-    return total / done
+    return to_numpy(total) / done
 
 
-def _moments(features: Features, A: Floats, clip: float, points: _Points, progress: Progress) -> Moments:
-    signal = energy = np.zeros((features.rank, features.rank))
+def _moments(features: Features, A: Floats, clip: float, points: _Points, on: Engine, progress: Progress) -> Moments:
+    phi, root = features.map.on(on), on.put(A.T)
+    signal = energy = on.put(np.zeros((features.rank, features.rank)))
     done = 0
-    for chunk in points.stream(features.rank):
-        Phi = features(chunk)
-        part = moments(Phi, Phi @ A.T, clip)
-        signal, energy = signal + len(chunk) * part.signal, energy + len(chunk) * part.energy
-        done += len(chunk)
+    for chunk in points.stream(features.rank, on):
+        Phi = phi(chunk)
+        part = moments(Phi, Phi @ root, clip)
+        signal, energy = signal + chunk.shape[0] * part.signal, energy + chunk.shape[0] * part.energy
+        done += chunk.shape[0]
         progress("law of the statistic", done, points.total(features.rank))
-    return Moments(signal / done, energy / done)
+    return Moments(to_numpy(signal) / done, to_numpy(energy) / done)
 
 
 def _largest_influence(features: Features, A: Floats, points: _Points) -> float:
     """No clip in effect: above every influence seen, and above what a unit feature could have."""
-    seen = max(float(np.linalg.norm(features(chunk) @ A.T, axis=1).max()) for chunk in points.stream(features.rank))
+    seen = max(
+        float(np.linalg.norm(features(chunk) @ A.T, axis=1).max()) for chunk in points.stream(features.rank, NUMPY)
+    )
     return max(seen, float(np.linalg.norm(A, 2)))
 
 

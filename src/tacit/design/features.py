@@ -4,14 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace
 
 from tacit import linalg
+from tacit.arrays import Engine
 from tacit.kernels import Kernel
 from tacit.tables import Floats
 
 CHUNK = 2048
+TINY = float(np.finfo(np.float64).tiny)
+Array = Any
+
+
+@dataclass(frozen=True, eq=False)
+class KernelMap:
+    """w -> k_U(w)' R: one kernel row and one matrix product, on any engine. Features and influences are such maps."""
+
+    kernel: Kernel
+    U: Array
+    R: Array
+
+    def on(self, engine: Engine) -> KernelMap:
+        return KernelMap(self.kernel, engine.put(self.U), engine.put(self.R))
+
+    def __call__(self, points: Array) -> Array:
+        return self.kernel(points, self.U) @ self.R
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,9 +51,14 @@ class Features:
     def rank(self) -> int:
         return len(self.U)
 
+    @cached_property
+    def map(self) -> KernelMap:
+        """phi(w) = L^-1 k_U(w)"""
+        return KernelMap(self.kernel, self.U, linalg.solve_lower(self.L, np.eye(self.rank)).T)
+
     def __call__(self, points: Floats) -> Floats:
         """Rows phi(w)."""
-        return linalg.solve_lower(self.L, self.kernel(points, self.U).T).T
+        return self.map(points)
 
 
 def chunks(total: int, size: int = CHUNK) -> Iterator[int]:
@@ -54,13 +80,14 @@ class Moments:
     energy: Floats
 
 
-def moments(Phi: Floats, q: Floats, clip: float) -> Moments:
+def moments(Phi: Array, q: Array, clip: float) -> Moments:
     """Both moments from rows of features and their influences."""
     qs = clipped(q, clip)
-    return Moments(signal=qs.T @ Phi / len(Phi), energy=qs.T @ qs / len(Phi))
+    return Moments(signal=qs.T @ Phi / Phi.shape[0], energy=qs.T @ qs / Phi.shape[0])
 
 
-def clipped(q: Floats, clip: float) -> Floats:
+def clipped(q: Array, clip: float) -> Array:
     """q_s = q min(1, s / |q|)"""
-    norm = np.linalg.norm(q, axis=1, keepdims=True)
-    return q * np.minimum(1.0, clip / np.maximum(norm, np.finfo(float).tiny))
+    xp = array_namespace(q)
+    norm = xp.sqrt(xp.sum(q * q, axis=1))
+    return q * xp.clip(clip / xp.clip(norm, min=TINY), max=1.0)[:, None]

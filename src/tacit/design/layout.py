@@ -10,13 +10,17 @@ without a new argument. Splitting the norm is splitting the budget: a share of `
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace
 
 from tacit.contexts.cells import Cells
 from tacit.tables import Floats
 
+Array = Any
 CONTEXT_SHARE = 0.15
 ENERGY_SHARE = 0.01
 
@@ -38,14 +42,15 @@ class Layout:
     def influence_share(self) -> float:
         return 1.0 - self.context_share - self.energy_share
 
-    def rows(self, influence: Floats, y: Floats, contexts: Floats, known: Floats) -> Floats:
+    def rows(self, influence: Array, y: Array, contexts: Array, known: Array) -> Array:
         """Rows for influences that are clipped and divided by the clip; `known` is 0 for records that add nothing."""
-        blocks = [influence * (np.sqrt(self.influence_share) * y)[:, None]]
+        xp = array_namespace(influence)
+        blocks = [influence * (math.sqrt(self.influence_share) * y)[:, None]]
         if self.cells is not None:
             blocks.append(self.cells.onehot(contexts) * (self._count_weight * known)[:, None])
         if self.energy_share:
-            blocks.append((np.sqrt(self.energy_share) * y**2)[:, None])
-        return np.hstack(blocks)
+            blocks.append((math.sqrt(self.energy_share) * y**2)[:, None])
+        return xp.concat(blocks, axis=1)
 
     def split(self, values: Floats) -> tuple[Floats, Floats | None, float | None]:
         """A sum of rows, back to (sum q_s y / s, counts of contexts, sum of y^2)."""

@@ -1,0 +1,81 @@
+"""The heavy stages beside the product of two matrices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacit.arrays import Engine, to_numpy
+from tacit.bench import work
+from tacit.design import Design
+from tacit.policy import Policy
+from tacit.progress import Progress, silent
+
+DECISIONS = 10_000
+
+
+@dataclass(frozen=True)
+class Stage:
+    """`gemm_fraction`: at which share of the machine's own product rate the stage does its floating-point work."""
+
+    stage: str
+    device: str
+    rows: int
+    rank: int
+    seconds: float
+    gflops: float
+    gemm_fraction: float
+
+
+def gemm_rate(rank: int, on: Engine) -> float:
+    """Float64 operations a second in products of a tall matrix with a rank x rank one, the shape of all heavy work."""
+    rng, height = np.random.default_rng(0), 4096 if on.device is None else 32_768
+    a, b = on.put(rng.random((height, rank))), on.put(rng.random((rank, rank)))
+    repeats = 3 if on.device is None else 20
+
+    def products() -> None:
+        for _ in range(repeats):
+            c = a @ b
+        to_numpy(c[:1, :1])  # waits for the device
+
+    products()
+    return repeats * 2.0 * height * rank**2 / work.seconds(products, 3)
+
+
+def stages(
+    rank: int, rows: int, on: Engine, device: str, points: int | None = None, progress: Progress = silent
+) -> list[Stage]:
+    """Design, statistic and decisions at one rank."""
+    rate, points = gemm_rate(rank, on), points or rows
+    found: list[Stage] = []
+
+    def note(name: str, n: int, seconds: float, flops: float) -> None:
+        found.append(Stage(name, device, n, rank, seconds, flops / seconds / 1e9, flops / seconds / rate))
+        progress("stages", len(found), 3)
+
+    progress("stages", 0, 3)
+    work.design(rank, rows, min(points, 2 * max(2048, on.rows)), on)  # once, so that nothing is new
+    small = work.seconds(lambda: work.design(rank, rows, 2048, on))  # what does not grow with the public points
+    made = work.design(rank, rows, 2048, on)
+    design = work.seconds(lambda: work.design(rank, rows, points, on)) - small
+    # phi (2 D^2), phi phi' (2 D^2); then phi again, q, q phi', q q' (8 D^2)
+    note("design", points, design, 12.0 * rank**2 * points)
+    note("statistic", rows, work.add_seconds(made, rows, on), 2.0 * rank**2 * rows)
+    policy = _policy(made)
+    contexts = made.problem.contexts.sample_points(DECISIONS, np.random.default_rng(1))
+    policy.decide_points(contexts[:10])
+    decide = work.seconds(lambda: policy.decide_points(contexts), 2)
+    note("10 000 decisions, 256 candidates", DECISIONS, decide, 2.0 * rank * len(policy._menu) * DECISIONS)
+    return found
+
+
+def _policy(design: Design) -> Policy:
+    """A policy of this rank that was not learned from anything: decisions cost the same."""
+    from tacit.core import Guarantee
+    from tacit.decoder import Posterior
+
+    rng = np.random.default_rng(0)
+    posterior = Posterior(rng.normal(size=design.rank), np.eye(design.rank), 0.1, 0.2, ())
+    nothing = Guarantee(rho=0.0, epsilon=0.0, delta=1e-6, private=False, unit="record", relation="none")
+    return Policy(design.problem, nothing, posterior, design.features.U)

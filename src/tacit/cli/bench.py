@@ -1,0 +1,104 @@
+"""`tacit bench`: how fast, beside the machine's own matrix product."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tacit.cli.console import Json, emit, err, out, progress, table
+
+if TYPE_CHECKING:
+    from tacit.bench import Growth
+
+
+def bench(
+    rank: Annotated[int, typer.Option(help="Landmarks.")] = 1000,
+    rows: Annotated[int, typer.Option(help="Private records for the statistic; as many public points.")] = 100_000,
+    device: Annotated[str | None, typer.Option(help="PyTorch device such as cuda; NumPy otherwise.")] = None,
+    compare: Annotated[bool, typer.Option("--peers/--no-peers", help="Time other libraries on the same rows.")] = True,
+    most: Annotated[int, typer.Option(help="Rounds up to which growth is measured; 0 leaves it out.")] = 1_000_000,
+    growth_rank: Annotated[int, typer.Option(help="Rank at which growth is measured.")] = 100,
+    figure: Annotated[Path | None, typer.Option(help="Draw cost against rounds: a PNG or SVG file.")] = None,
+    json: Json = False,
+) -> None:
+    """Time every heavy stage as a share of this machine's own float64 matrix-product rate, in one run.
+
+    Times depend on the machine; the share says how much of it is used. Growth is fitted from 10^5 rounds (or a
+    hundredth of --most) upwards on a log scale: an exponent of 1 is linear.
+    """
+    from tacit.arrays import engine
+    from tacit.bench import growth, peers, stages
+
+    on, name = engine(device), device or "numpy"
+    with progress(json) as show:
+        timed = stages(rank, rows, on, name, progress=show)
+        beside = peers(rank, rows) if compare and device is None else []
+        sizes = [most // 100, most // 30, most // 10, most // 3, most] if most else []
+        grown = growth(growth_rank, sizes, on, progress=show) if sizes else None
+    if figure is not None and grown is not None:
+        _draw(grown, figure)
+    result = {
+        "stages": [asdict(stage) for stage in timed],
+        "peers": beside,
+        "growth_exponent": grown.exponent if grown else None,
+        "growth": asdict(grown) if grown else None,
+    }
+    if json:
+        emit(result)
+        return
+    table(
+        "Heavy stages",
+        ["stage", "device", "rows", "rank", "seconds", "GFLOP/s", "of a product's rate"],
+        [
+            [
+                s.stage,
+                s.device,
+                f"{s.rows:,}",
+                str(s.rank),
+                f"{s.seconds:.3g}",
+                f"{s.gflops:.0f}",
+                f"{s.gemm_fraction:.0%}",
+            ]
+            for s in timed
+        ],
+    )
+    if beside:
+        rows_ = [[p["peer"], f"{p['rows']:,}", f"{p['us_per_row']:.3g}", f"{p['times_tacit']:.3g}"] for p in beside]
+        table("Others on the same rows", ["", "rows", "us a row", "times as long"], rows_)
+    if grown:
+        sizes_ = [
+            [f"{t:,}", f"{s:.3g}", f"{m:.0f}"]
+            for t, s, m in zip(grown.rounds, grown.seconds, grown.peak_mib, strict=True)
+        ]
+        table(f"Growth at rank {grown.rank}", ["rounds", "seconds", "peak MiB"], sizes_)
+        out.print(f"cost grows as rounds^{grown.exponent:.3f}")
+    if figure is not None:
+        err.print(f"Figure: {figure}")
+
+
+def _draw(grown: Growth, path: Path) -> None:
+    """Cost against rounds on log-log axes, with the fitted line."""
+    import numpy as np
+
+    from tacit.errors import InputError, MissingExtraError
+
+    if path.suffix not in (".png", ".svg"):
+        raise InputError(f"{path} should end in .png or .svg.")
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("figures need matplotlib: install tacit[plot].") from None
+    picture = Figure(figsize=(6, 4), layout="constrained")
+    axes = picture.subplots()
+    rounds, seconds = np.array(grown.rounds, dtype=float), np.array(grown.seconds)
+    slope, level = np.polyfit(np.log(rounds), np.log(seconds), 1)
+    axes.loglog(rounds, np.exp(level) * rounds**slope, color="#c2410c", label=f"rounds^{slope:.2f}")
+    axes.loglog(rounds, seconds, "o", color="#0b6e8f", label=f"statistic, rank {grown.rank}")
+    axes.set_xlabel("rounds")
+    axes.set_ylabel("seconds")
+    axes.legend(frameon=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    picture.savefig(path, dpi=150)

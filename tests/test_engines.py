@@ -1,0 +1,126 @@
+"""One code path, any array library: design and statistic agree on NumPy, array-api-strict and PyTorch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import array_api_strict
+import numpy as np
+import pytest
+
+import tacit
+from tacit import Box, Budget, Categories, Design, InputError, Matern, Mixed, Problem
+from tacit.arrays import NUMPY, Engine, engine, to_numpy
+from tacit.errors import MissingExtraError
+from tacit.kernels import RBF, Categorical, Kernel, On, Separable
+from tacit.tables import Floats
+
+BUDGET = Budget(epsilon=1.0, delta=1e-6)
+PEOPLE = Mixed([Box([0, 0], [1, 1], names=["age", "weight"]), Categories(["a", "b", "c"], "kind")])
+SOME = 700  # records: not a multiple of any block
+
+
+def torch_engine() -> Engine:
+    """PyTorch is large: `make test` does without it, `.ci/run` installs it and runs these tests again."""
+    pytest.importorskip("torch")
+    return engine("cpu")
+
+
+@pytest.fixture(params=["array-api-strict", "torch"])
+def other(request: pytest.FixtureRequest) -> Engine:
+    return Engine(array_api_strict, rows=128) if request.param == "array-api-strict" else torch_engine()
+
+
+def problem(kernel: Kernel | None = None, advantage: bool = False) -> Problem:
+    kernel = kernel or Separable(Matern(2.5, 0.3), Matern(1.5, 0.7))
+    return Problem(Box([0.0], [1.0], ["dose"]), PEOPLE, kernel, reward_range=(-1, 1), advantage=advantage)
+
+
+def designed(kernel: Kernel | None = None, device: Any = None, advantage: bool = False, **options: Any) -> Design:
+    given: dict[str, Any] = {
+        "horizon": 2000,
+        "budget": BUDGET,
+        "rng": 0,
+        "rank": 40,
+        "tau": 5.0,
+        "public_points": 4096,
+    } | options
+    return Design.build(problem(kernel, advantage), device=device, **given)
+
+
+def records(seed: int = 0) -> tuple[Floats, Floats]:
+    rng = np.random.default_rng(seed)
+    points = np.hstack([rng.random((SOME, 3)), rng.integers(0, 3, (SOME, 1)) / 2])
+    points[5, 1], points[6, 3] = np.nan, np.inf
+    y = rng.uniform(-1, 1, SOME)
+    y[7] = np.nan
+    return points, y
+
+
+KERNELS: list[Kernel | None] = [
+    None,
+    RBF(0.4),
+    Separable(Matern(0.5, 0.3), On(RBF(0.5), ["age", "weight"]) * On(Categorical(0.3), ["kind"])),
+]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("advantage", [False, True])
+def test_designs_agree_to_eight_digits(other: Engine, kernel: Kernel | None, advantage: bool) -> None:
+    here, there = (designed(kernel, device, advantage) for device in (None, other))
+    assert np.array_equal(here.features.U, there.features.U)
+    for name, array in here.arrays().items():
+        assert np.allclose(array, there.arrays()[name], rtol=1e-8, atol=1e-8), name
+    assert here.clip == pytest.approx(there.clip, rel=1e-8)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("plain", [False, True])
+def test_sums_agree_within_one_unit_per_record(other: Engine, kernel: Kernel | None, plain: bool) -> None:
+    design = designed(kernel, plain=plain)
+    here, there = design.statistic(), design.statistic(device=other)
+    for statistic in (here, there):
+        statistic.add_points(*records())
+    assert here.records == there.records == SOME
+    assert np.abs(here._sum._value() - there._sum._value()).max() <= SOME
+    assert here.merge(there).records == 2 * SOME  # and they merge
+
+
+def test_the_bound_holds_exactly_on_every_engine(other: Engine) -> None:
+    encoding = designed().encoding
+    rows = np.random.default_rng(0).normal(size=(200, encoding.rank))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    rows[3], rows[4, 0], rows[5] = np.nan, np.inf, 7.0
+    units = to_numpy(encoding.encode(other.put(rows))).tolist()
+    assert all(sum(value * value for value in row) <= encoding.bound**2 for row in units)
+    assert units == encoding.encode(rows).tolist()
+
+
+def test_users_count_once_on_every_engine(other: Engine) -> None:
+    design = designed(unit="user")
+    users = [i % 50 for i in range(SOME)]
+    sums = []
+    for device in (None, other):
+        statistic = design.statistic(device=device)
+        statistic.add_points(*records(), users=users)
+        sums.append(statistic._sum._value())
+    assert np.abs(sums[0] - sums[1]).max() <= SOME
+
+
+def test_arrays_of_another_library_may_be_handed_in(other: Engine) -> None:
+    design = designed()
+    points, y = records()
+    here, there = design.statistic(), design.statistic(device=other)
+    here.add_points(points, y)
+    there.add_points(other.put(points), other.put(y))
+    assert np.abs(here._sum._value() - there._sum._value()).max() <= SOME
+
+
+def test_a_device_that_is_not_there_is_said_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert engine(None) is NUMPY
+    torch_engine()
+    with pytest.raises(InputError, match="is not there"):
+        designed().statistic(device="cuda:99")
+    monkeypatch.setitem(__import__("sys").modules, "torch", None)
+    with pytest.raises(MissingExtraError, match=r"tacit\[torch\]"):
+        tacit.Design.build(problem(), horizon=10, budget=BUDGET, rng=0, device="cpu")
