@@ -24,16 +24,18 @@ from rich.console import Console
 from rich.table import Table
 
 import tacit
-from tacit.arena.environments.warfarin import SOURCE, load, population, warfarin_problem
+from tacit.arena.environments.warfarin import SOURCE, population, warfarin_problem
+from tacit.arena.environments.warfarin import load as parse
 from tacit.tables import Floats
 
 FOLDS = 5
 
 
-def read(path: Path) -> tuple[dict[str, Any], Floats]:
+def load(path: Path) -> tuple[dict[str, Any], Floats]:
+    """Contexts and right doses of the patients whose dose, age, height and weight are known."""
     if not path.is_file():
         sys.exit(f"{path} is not there. {SOURCE}")
-    return load(path)
+    return parse(path)
 
 
 def problem(public: bool) -> tacit.Problem:
@@ -70,7 +72,7 @@ def main(
     as_json: Annotated[bool, typer.Option("--json", help="JSON for machines.")] = False,
 ) -> None:
     """Cross-validate private dosing on the IWPC data."""
-    contexts, right = read(data)
+    contexts, right = load(data)
     fixed = max(float(reward(np.array(dose), right).mean()) for dose in np.linspace(0, 100, 201))
     rows: list[dict[str, Any]] = [{"policy": "best fixed dose", "reward": fixed, "se": 0.0}]
     for public in (True, False):

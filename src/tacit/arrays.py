@@ -5,7 +5,9 @@ Kernels, design and statistic ask an engine for arrays and never for a library b
 
 from __future__ import annotations
 
+import logging
 import os
+import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -78,6 +80,7 @@ def engine(device: str | Engine | None) -> Engine:
         raise InputError(f"device {device!r} is not there: pass 'cuda', 'cpu', or leave it out.") from None
     import array_api_compat.torch as xp
 
+    logging.getLogger("torch._dynamo").setLevel(logging.ERROR)  # that a block is looked at is no news
     return Engine(xp, torch.device(device), CPU_ROWS if str(device).startswith("cpu") else GPU_ROWS)
 
 
@@ -89,4 +92,11 @@ def to_numpy(array: Array) -> Floats:
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     import torch
 
-    return torch.compile(function, dynamic=False)
+    compiled = torch.compile(function, dynamic=False)
+
+    def quiet(*arguments: Any) -> Any:
+        with warnings.catch_warnings():  # the compiler's remarks on how it reads caches
+            warnings.simplefilter("ignore")
+            return compiled(*arguments)
+
+    return quiet

@@ -13,6 +13,7 @@ import numpy as np
 
 from tacit.arena.protocol import Rng, Setting
 from tacit.core.noise import gaussian_scale
+from tacit.errors import StateError
 from tacit.tables import Floats
 
 GRID = 2**24  # sensitivities are rounded up to whole units of 1 / GRID: the core calibrates in integers
@@ -60,7 +61,7 @@ class Tree:
     def add(self, row: Floats) -> None:
         """One more record. It finishes the node whose level is the number of trailing zeros of the count."""
         if self.count == self.horizon:
-            raise AssertionError("the tree is full")
+            raise StateError(f"the tree is for {self.horizon} records, and all of them are in: make a larger one.")
         self.total += row
         self.count += 1
         level = (self.count & -self.count).bit_length() - 1

@@ -20,9 +20,9 @@ from tacit.errors import InputError
 
 
 def known_learners() -> dict[str, type[Learner]]:
-    from tacit.arena import learners
+    from tacit.arena.learners import LEARNERS
 
-    return getattr(learners, "LEARNERS", {})
+    return LEARNERS
 
 
 def learner_named(name: str) -> type[Learner]:

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from tacit.arena.environments import RKHS
 from tacit.arena.job import Row
-from tacit.arena.names import known_learners
+from tacit.arena.names import base_and_variant, known_learners
 from tacit.arena.statistics import Cells, Interval, slope
 
 OURS, PAPER = "tacit", "usca"  # learners are ours or the paper's if their keys begin with this
@@ -26,6 +26,17 @@ class Selection:
     @cached_property
     def cells(self) -> Cells:
         return Cells(self.rows)
+
+    @cached_property
+    def environments(self) -> list[str]:
+        """Those whose learners know the law of contexts, as in most of the table."""
+        return [name for name in self.cells.environments() if base_and_variant(name)[1] == "public"]
+
+    @cached_property
+    def busiest(self) -> str:
+        """The environment with most learners and numbers of rounds: where cost is compared."""
+        played = Counter(name for _, name, _ in {key[:3] for key in self.cells.rows})
+        return max(self.environments, key=lambda name: played[name])
 
     @cached_property
     def private(self) -> list[str]:

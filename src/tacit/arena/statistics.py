@@ -116,7 +116,7 @@ def ranking(cells: Cells, rounds: int, epsilon: float, environments: Sequence[st
     """Learners at one number of rounds, the private ones at one epsilon, over what all of them played.
 
     For each seed the share `error / uniform play's error` is averaged over environments; the interval is over seeds.
-    A learner that shares nothing with those who played more is left out.
+    A learner that shares less than half with those who played more is left out.
     """
     shares = {}
     for name in cells.learners():
@@ -126,7 +126,7 @@ def ranking(cells: Cells, rounds: int, epsilon: float, environments: Sequence[st
     common: set[Cell] = set()
     for name in sorted(shares, key=lambda name: -len(shares[name])):
         both = common & set(shares[name]) if common else set(shares[name])
-        common = both or common
+        common = both if 2 * len(both) >= len(common) else common
     ranked = {name: table for name, table in shares.items() if common <= set(table)}
     return sorted((_rank(name, ranked, common) for name in ranked), key=lambda rank: rank.left.mean)
 

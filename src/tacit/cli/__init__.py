@@ -10,6 +10,7 @@ import typer
 from tacit._version import __version__
 from tacit.cli import arena, ledger
 from tacit.cli.audit import audit
+from tacit.cli.bench import bench
 from tacit.cli.console import Json, emit, err, out
 from tacit.cli.decide import decide
 from tacit.cli.demo import demo
@@ -30,6 +31,7 @@ app.command()(fit)
 app.command()(decide)
 app.command()(report)
 app.command()(audit)
+app.command()(bench)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(arena.app, name="arena")
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, NoReturn
 
 import numpy as np
@@ -39,7 +40,7 @@ class PrivateSum:
         if not 0 <= records <= rows.shape[0]:
             raise InputError(f"of {rows.shape[0]} rows 0 to {rows.shape[0]} can count, got {records}.")
         self.reserve(records)
-        self._collect(self.encoding.encode(rows[:records, :]), users)
+        self._collect(_encoder(self.encoding, getattr(rows, "is_cuda", False))(rows)[:records, :], users)
         self._records += records
 
     def reserve(self, records: int) -> None:
@@ -128,6 +129,16 @@ def private_sum(encoding: Encoding, unit: str) -> PrivateSum:
     if unit not in UNITS_OF_PRIVACY:
         raise InputError(f"unit must be one of {', '.join(UNITS_OF_PRIVACY)}, got {unit!r}.")
     return UNITS_OF_PRIVACY[unit](encoding)
+
+
+@lru_cache(maxsize=16)
+def _encoder(encoding: Encoding, cuda: bool) -> Callable[[Array], Array]:
+    """`Encoding.encode`; on a GPU compiled, which is the same arithmetic in fewer passes over memory."""
+    if not cuda:
+        return encoding.encode
+    import torch
+
+    return torch.compile(encoding.encode, dynamic=False)
 
 
 def _user_key(user: Any) -> str:

@@ -32,7 +32,7 @@ class GPUCBOutsourced(GPUCB):
 
     name: ClassVar[str] = "Outsourced GP-UCB"
     source: ClassVar[str] = "Kharkovskii, Dai, Low 2020, Private Outsourced Bayesian Optimization"
-    protects: ClassVar[str] = "context, as claimed; the proof fails and so does the claim"
+    protects: ClassVar[str] = "context (claimed; does not hold)"
     trust: ClassVar[str] = "central"
     counterpart: ClassVar[str | None] = "gpucb"
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-import numpy as np
-
 from tacit.arena.learners.gpucb import GPUCB
 from tacit.arena.mechanisms import laplace
 
@@ -43,6 +41,10 @@ class GPUCBPrivateRewards(GPUCB):
 
     def observe(self, reward: float) -> float:
         self._told += 1
-        told = float(np.clip(reward, -1.0, 1.0)) + laplace(self.setting.epsilon, SENSITIVITY, self.rng)
+        told = self.randomise(reward)
         limit = 1.0 + self.scale * math.log(self._told)
         return told if abs(told) <= limit else 0.0
+
+    def randomise(self, reward: float) -> float:
+        """What leaves the user."""
+        return super().observe(reward) + laplace(self.setting.epsilon, SENSITIVITY, self.rng)

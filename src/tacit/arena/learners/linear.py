@@ -54,12 +54,13 @@ def _triangle(size: int) -> tuple[Indices, Indices, Floats]:
 
 
 def shift_for(sigma: float, size: int) -> float:
-    """What is added to the diagonal, so that noise of this scale seldom leaves a negative eigenvalue.
+    """What is added to the diagonal, so that no eigenvalue of the noise is left negative: twice a bound on its norm,
+    as Shariff and Sheffet do.
 
     Unpacked, the noise has variance sigma^2 on the diagonal and half of it beside it: its norm is about
-    sigma sqrt(2 size), give or take sigma. Shariff and Sheffet add twice a bound of this kind; once is enough.
+    sigma sqrt(2 size), give or take sigma.
     """
-    return sigma * (math.sqrt(2.0 * size) + 2.0) if sigma > 0 else 0.0
+    return 2.0 * sigma * (math.sqrt(2.0 * size) + 2.0)
 
 
 class LinearUCB(FeatureLearner):

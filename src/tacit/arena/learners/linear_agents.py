@@ -13,7 +13,7 @@ from tacit.arena.protocol import Rng, Setting
 from tacit.tables import Floats
 
 AGENTS = 4
-MEETINGS = 8
+MEETINGS = 4
 
 
 class LinearAgents(LinearUCB):
@@ -22,7 +22,7 @@ class LinearAgents(LinearUCB):
 
     An agent's rounds are protected from the other agents and from whoever decides in the end, not from the agent
     itself. The paper lets agents meet when a determinant of raw data has grown, which tells others about the data
-    (Zhou and Chowdhury 2024); here they meet 8 times, evenly, so a round lies in at most 4 nodes. How many agents there
+    (Zhou and Chowdhury 2024); here they meet 4 times, evenly, so a round lies below at most 3 nodes. How many agents there
     are is the setting's choice, not the paper's. Without privacy they meet after every round.
     """
 

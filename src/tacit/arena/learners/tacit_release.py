@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.arena.learners.menu import UniformPlay, pairs
+from tacit.arena.learners.posterior import PRIOR
 from tacit.arena.protocol import Rng, Setting
 from tacit.core import Budget, integer_weights
 from tacit.core.selection import sensitivity
@@ -66,17 +67,20 @@ class TacitPure(Tacit):
     Nothing is released but the action: every context costs epsilon, pure. As in USCA's definition, the error rate is
     that of one decision; a table of decisions would spend epsilon for each row. Permute-and-flip is the largest score
     after exponential noise of scale 2 delta / epsilon (Ding et al. 2021), and is drawn so here. Without privacy
-    nothing has to be clipped.
+    nothing has to be clipped, and tau is the ridge of the posterior mean.
     """
 
     name: ClassVar[str] = "Tacit pure"
     protects: ClassVar[str] = "context and reward (epsilon for each decision)"
 
     def build(self) -> Design:
-        private, horizon = self.setting.private, self.setting.horizon
-        budget = Budget(epsilon=self.setting.epsilon) if private else NO_PRIVACY
-        clip = None if private else math.inf
-        return Design.build(self.setting.problem, horizon=horizon, budget=budget, rng=self.rng, clip=clip, plain=True)
+        problem, horizon = self.setting.problem, self.setting.horizon
+        if self.setting.private:
+            return Design.build(problem, horizon=horizon, budget=Budget(self.setting.epsilon), rng=self.rng)
+        ridge = self.noise**2 / PRIOR
+        return Design.build(
+            problem, horizon=horizon, budget=NO_PRIVACY, rng=self.rng, rank=200, tau=ridge, clip=math.inf, plain=True
+        )
 
     def mean(self, points: Floats) -> Floats:
         """mubar = q'b. PRIVATE: only a draw of `flip` may leave."""

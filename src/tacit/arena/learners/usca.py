@@ -19,7 +19,7 @@ from tacit.tables import Floats
 B, TAU = 1.0, 1.0
 MOST_POINTS = 50_000  # of Z: its covariance changes by less than a percent beyond
 MOST_LANDMARKS = 400
-ACTIONS, CONTEXTS = 64, 256  # well-spread points, besides the corners, that stand for W in the supremum
+ACTIONS, CONTEXTS = 33, 129  # well-spread points, besides the corners, that stand for W in the supremum
 
 
 class Covariance:
@@ -101,7 +101,9 @@ def whole(actions: Domain, contexts: Domain) -> Floats:
 
 def _spread(domain: Domain, n: int) -> Floats:
     d = domain.cube_dimension
-    corners = np.array(list(product((0.0, 1.0), repeat=d))) if domain.continuous and d <= 6 else np.empty((0, d))
+    corners = (
+        np.array(list(product((0.0, 1.0 - 1e-12), repeat=d))) if domain.continuous and d <= 6 else np.empty((0, d))
+    )
     return (
         np.vstack([domain.candidate_points(n), domain.from_cube(corners)])
         if len(corners)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tacit.arena.environments import RKHS
-from tacit.arena.names import base_and_variant
+from tacit.arena.names import base_and_variant, known_learners
 from tacit.arena.rate import rate_slope
 from tacit.arena.selection import PAPER, Selection
 from tacit.arena.statistics import Interval, interval, paired
@@ -40,20 +40,32 @@ class Duel:
         return self.gap.seeds > 1 and not self.gap.low <= 0.0 <= self.gap.high
 
 
-def duels(selection: Selection, ours: str, wanted: Callable[[str], bool]) -> list[Duel]:
-    """Every setting of at least `LONG` rounds in which `ours` met another private learner."""
+def duels(selection: Selection, ours: str, wanted: Callable[[str], bool], rivals: list[str]) -> list[Duel]:
+    """Every setting of at least `LONG` rounds in which `ours` met one of `rivals`."""
     found, cells = [], selection.cells
     for key in sorted(cells.rows):
         _, environment, rounds, epsilon = key
         if key[0] != ours or rounds < LONG or not math.isfinite(epsilon) or not wanted(environment):
             continue
-        rivals = [name for name in selection.private if name not in selection.ours()]
         met = [(name, environment, rounds, epsilon) for name in rivals if (name, *key[1:]) in cells.rows]
         if met:
             best = min(met, key=lambda other: cells.interval(other).mean)
             gap = paired(cells.values(key), cells.values(best))
             found.append(Duel(*key[1:], ours, cells.interval(key), best[0], cells.interval(best), gap))
     return found
+
+
+def others(selection: Selection) -> tuple[list[str], list[str]]:
+    """Private learners that are not ours: those that protect as much, and those that protect less or only claim to."""
+    rivals = [name for name in selection.private if name not in selection.ours()]
+    return [name for name in rivals if protects_all(name)], [name for name in rivals if not protects_all(name)]
+
+
+def protects_all(learner: str) -> bool:
+    """Context and reward, from everybody."""
+    known = known_learners().get(learner)
+    words = known.protects if known is not None else "context and reward"
+    return ("context and reward" in words) and "other agents" not in words
 
 
 def on_rkhs(environment: str) -> bool:
@@ -99,7 +111,7 @@ def against(selection: Selection, learner: str, column: str) -> Interval:
     For each seed the mean over environments; the interval is over seeds.
     """
     level, by_seed = selection.level(learner), defaultdict[int, list[float]](list)
-    for environment in selection.cells.environments():
+    for environment in selection.environments:
         for seed, row in selection.cells.rows.get((learner, environment, selection.rounds, level), {}).items():
             by_seed[seed].append(row["error_rate"] - row[column])
     return interval([sum(gaps) / len(gaps) for gaps in by_seed.values()]) if by_seed else paired({}, {})

@@ -16,6 +16,7 @@ from tacit.arena.study.claims import SLACK, slopes, variants
 from tacit.arena.study.markdown import count, listed, plus_minus, signed, table
 
 IMAGES = "images/arena"
+TICK = 1e-6  # no cost is below a microsecond
 
 
 def ranked(selection: Selection, failures: Sequence[Row]) -> list[str]:
@@ -27,7 +28,7 @@ def ranked(selection: Selection, failures: Sequence[Row]) -> list[str]:
 
 
 def _places(selection: Selection, rounds: int) -> list[str]:
-    places = ranking(selection.cells, rounds, selection.epsilon, selection.cells.environments())
+    places = ranking(selection.cells, rounds, selection.epsilon, selection.environments)
     best = next((place for place in places if place.learner in selection.private), None)
     said = (
         f"At {rounds:,} rounds and `eps = {selection.epsilon:g}`, over {count(places[0].environments, 'environment')} "
@@ -101,16 +102,21 @@ def by_dimension(selection: Selection, failures: Sequence[Row]) -> list[str]:
 
 
 def costs(selection: Selection, failures: Sequence[Row]) -> list[str]:
-    rows = []
+    """On the environment that was played most."""
+    name, rows = selection.busiest, []
     for learner in selection.cells.learners():
-        own = [row for row in selection.rows if row["learner"] == learner]
-        rounds = sorted({row["rounds"] for row in own})
-        mean = {T: float(np.mean([row["seconds"] for row in own if row["rounds"] == T])) for T in rounds}
-        memory = max(row["peak_memory"] for row in own)
-        fit = _growth(mean) if len(rounds) >= FEWEST else ""
-        rows.append([f"`{learner}`", f"{rounds[-1]:,}", f"{mean[rounds[-1]]:.2f}", fit, f"{memory:.0f}"])
-    columns = ["learner", "most rounds", "seconds there", "grows as T to the", "most memory, MB"]
-    told = "Of the learner alone, on one core: designing, playing all rounds and deciding for all fresh contexts."
+        level = selection.level(learner)
+        rounds = selection.cells.rounds(name, learner, level)
+        if rounds:
+            keys = [(learner, name, T, level) for T in rounds]
+            seconds = [selection.cells.interval(key, "seconds").mean for key in keys]
+            memory = selection.cells.interval(keys[-1], "peak_memory").mean
+            fit = _growth(rounds, seconds) if len(rounds) >= FEWEST else ""
+            rows.append([f"`{learner}`", f"{rounds[-1]:,}", f"{seconds[-1]:.2f}", fit, f"{memory:.0f}"])
+    columns = ["learner", "most rounds", "seconds there", "grows as T to the", "megabytes there"]
+    told = (
+        f"Of the learner alone on `{name}`, one core: designing, playing all rounds, deciding for all fresh contexts."
+    )
     return ["## Cost", "", told, *table(columns, rows), *_image("cost", "Cost against rounds")]
 
 
@@ -152,16 +158,15 @@ def learning(selection: Selection, failures: Sequence[Row]) -> list[str]:
 def _regret(selection: Selection, learner: str) -> Interval | None:
     """For each seed the mean over environments; the interval is over seeds."""
     by_seed = defaultdict[int, list[float]](list)
-    for name in selection.cells.environments():
+    for name in selection.environments:
         key = (learner, name, selection.rounds, selection.level(learner))
         for seed, row in selection.cells.rows.get(key, {}).items():
             by_seed[seed].append(row["cumulative_regret"] / (row["rounds"] * row["uniform_error"]))
     return interval([float(np.mean(shares)) for shares in by_seed.values()]) if by_seed else None
 
 
-def _growth(mean: dict[int, float]) -> str:
-    x, y = np.log(list(mean)), np.log(np.maximum(list(mean.values()), 1e-6))
-    return f"{np.polyfit(x, y, 1)[0]:.2f}"
+def _growth(rounds: Sequence[int], seconds: Sequence[float]) -> str:
+    return f"{np.polyfit(np.log(rounds), np.log(np.maximum(seconds, TICK)), 1)[0]:.2f}"
 
 
 def _share(selection: Selection, key: Key) -> str:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 
 from tacit.arena.job import Row
 from tacit.arena.selection import OURS, Selection
 from tacit.arena.statistics import paired
-from tacit.arena.study.claims import LONG, SLACK, Duel, against, duels, elsewhere, on_rkhs, slopes
+from tacit.arena.study.claims import LONG, SLACK, Duel, against, duels, elsewhere, on_rkhs, others, slopes
 from tacit.arena.study.markdown import count, listed, plus_minus, signed, table
 
 WHERE = {on_rkhs: "functions of a known kernel", elsewhere: "the other problems"}
+FLOOR = "best-fixed"
+WHOM = ("private learners that protect context and reward", "learners that protect less, or only claim to")
 
 
 def first(selection: Selection, failures: Sequence[Row]) -> list[str]:
@@ -19,9 +22,10 @@ def first(selection: Selection, failures: Sequence[Row]) -> list[str]:
     lost: list[list[str]] = []
     held: list[list[str]] = []
     for wanted, where in WHERE.items():
-        met = duels(selection, OURS, wanted)
-        if met:
-            (held if all(duel.won for duel in met) else lost).append(_won(met, where))
+        for rivals, whom in zip(others(selection), WHOM, strict=True):
+            met = duels(selection, OURS, wanted, rivals)
+            if met:
+                (held if all(duel.won for duel in met) else lost).append(_won(met, where, whom))
     found = slopes(selection)
     if found:
         (held if all(slope.holds for slope in found) else lost).append(_rates(selection))
@@ -33,15 +37,14 @@ def first(selection: Selection, failures: Sequence[Row]) -> list[str]:
     return lines
 
 
-def _won(met: list[Duel], where: str) -> list[str]:
+def _won(met: list[Duel], where: str, whom: str) -> list[str]:
     won, lost = [duel for duel in met if duel.won], [duel for duel in met if not duel.won]
     clear = sum(duel.clear for duel in won)
     settings = count(len(met), "setting")
     if not lost:
         return [
-            f"On {where} Tacit's release (`{OURS}`) has the lowest mean error of all private learners at equal "
-            f"`(eps, delta)` in every one of {settings} with `T >= {LONG}`; in {clear} of them the paired interval "
-            "leaves no doubt.",
+            f"On {where} Tacit's release (`{OURS}`) has a lower mean error than all {whom}, at equal `(eps, delta)`, "
+            f"in every one of {settings} with `T >= {LONG}`; in {clear} of them the paired interval leaves no doubt.",
             "",
         ]
     rows = [
@@ -51,9 +54,9 @@ def _won(met: list[Duel], where: str) -> list[str]:
     ]  # fmt: skip
     beaten = sum(duel.clear for duel in lost)
     return [
-        f"**On {where} Tacit's release (`{OURS}`) is not always the best private learner**: in {len(lost)} of "
-        f"{settings} with `T >= {LONG}` another has a lower mean error at equal `(eps, delta)`, in {beaten} of them "
-        f"beyond doubt (the paired interval). In the other {len(won)} it has the lowest, in {clear} beyond doubt.",
+        f"**On {where} Tacit's release (`{OURS}`) is not always better than {whom}**: in {len(lost)} of {settings} "
+        f"with `T >= {LONG}` one of them has a lower mean error at equal `(eps, delta)`, in {beaten} beyond doubt (the "
+        f"paired interval). In the other {len(won)} Tacit has the lowest, in {clear} beyond doubt.",
         *table(["environment", "T", "eps", "best", "its error", "Tacit's", "difference"], rows),
     ]
 
@@ -100,8 +103,8 @@ def _below_the_floor(selection: Selection) -> list[str]:
     """How often a fixed action, found without privacy, beats each private learner."""
     cells, rows = selection.cells, []
     for name in selection.private:
-        met = [key for key in cells.rows if key[0] == name and ("best-fixed", *key[1:3], float("inf")) in cells.rows]
-        gaps = [paired(cells.values(key), cells.values(("best-fixed", *key[1:3], float("inf")))) for key in met]
+        floors = {key: (FLOOR, *key[1:3], math.inf) for key in cells.rows if key[0] == name}
+        gaps = [paired(cells.values(key), cells.values(floor)) for key, floor in floors.items() if floor in cells.rows]
         if gaps:
             rows.append([f"`{name}`", f"{sum(gap.mean > 0 for gap in gaps)} of {len(gaps)}"])
     if not rows:
@@ -114,7 +117,8 @@ def _below_the_floor(selection: Selection) -> list[str]:
 
 def _short(selection: Selection) -> list[str]:
     """Learners that were not run at the largest number of rounds."""
-    most = {name: max(row["rounds"] for row in selection.rows if row["learner"] == name) for name in _names(selection)}
+    learners = selection.cells.learners()
+    most = {name: max(row["rounds"] for row in selection.rows if row["learner"] == name) for name in learners}
     top = max(most.values())
     short = [f"`{name}` ({rounds:,})" for name, rounds in most.items() if rounds < top]
     return [f"Not run at {top:,} rounds, with the most that was: {listed(short)}.", ""] if short else []
@@ -126,7 +130,3 @@ def _failed(failures: Sequence[Row]) -> list[str]:
     told = Counter((row["learner"], row["failure"]) for row in failures)
     rows = [[f"`{learner}`", sentence, str(times)] for (learner, sentence), times in sorted(told.items())]
     return ["Jobs that failed:", *table(["learner", "why", "jobs"], rows)]
-
-
-def _names(selection: Selection) -> list[str]:
-    return selection.cells.learners()
