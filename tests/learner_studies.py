@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +12,8 @@ from tacit.arena.protocol import Learner, Setting
 from tacit.tables import Floats
 
 DELTA = 1e-6
+# (round, action, context, reward): an opposite reward, a far context, a corner, and a reward that is out of range.
+REPLACED = [(7, 0.5, 0.5, -1.0), (0, 0.0, 1.0, 1.0), (59, 1.0, 1.0, -1.0), (30, 0.2, 0.8, 1e9)]
 
 
 def problem(contexts: int = 1) -> Problem:
@@ -61,7 +62,3 @@ def neighbours(
 def error_rate(learner: Learner, n: int = 200) -> float:
     C = np.linspace(0.0, 1.0, n)[:, None]
     return float(np.mean(0.8 - mean_reward(learner.decide(C), C)))
-
-
-def level(epsilon: float | None) -> float:
-    return math.inf if epsilon is None else epsilon

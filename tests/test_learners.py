@@ -13,7 +13,7 @@ from laws.learners import LearnerLaws
 from learner_studies import error_rate, mean_reward, rounds, setting
 from tacit.arena.learners import LEARNERS
 from tacit.arena.learners.batched import Batched, batch_sizes
-from tacit.arena.learners.linear import LinearUCB, LinUCB, contribution
+from tacit.arena.learners.linear import LinearUCB
 from tacit.arena.learners.posterior import PRIOR
 from tacit.arena.learners.uniform_posterior import UniformPosterior
 from tacit.arena.measure import yardstick
@@ -168,10 +168,3 @@ def test_the_number_of_features_follows_the_noise() -> None:
 def test_references_without_privacy_find_the_best_actions(name: str) -> None:
     assert error_rate(played(name, math.inf, 200)[0]) < (0.2 if name == "fts" else 0.03)
     assert error_rate(played("uniform", math.inf)[0]) > 0.3
-
-
-def test_contributions_that_are_summed_in_any_order_make_one_estimate() -> None:
-    one = LinUCB(setting(20, math.inf), np.random.default_rng(0))
-    X, C, y = rounds(20)
-    rows = [contribution(phi, r) for phi, r in zip(one.phi(np.hstack([X, C])), y, strict=True)]
-    assert np.allclose(np.sum(rows, axis=0), np.sum(rows[::-1], axis=0))

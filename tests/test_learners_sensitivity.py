@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -14,32 +13,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from learner_studies import neighbours, problem, rounds, setting, told
+from learner_studies import REPLACED, neighbours, rounds, setting, told
 from tacit.arena.learners import features, linear_local
 from tacit.arena.learners.bo_final import BOFinal
 from tacit.arena.learners.fts_private import MEETINGS, FTSPrivate
 from tacit.arena.learners.gpucb import GPUCB
 from tacit.arena.learners.gpucb_jdp import GPUCBJDP
 from tacit.arena.learners.gpucb_private_rewards import GPUCBPrivateRewards
-from tacit.arena.learners.linear import SENSITIVITY, LinearUCB, contribution, packed_size, unpack
+from tacit.arena.learners.gram import SENSITIVITY, contribution, packed_size, unpack
+from tacit.arena.learners.linear import LinearUCB
 from tacit.arena.learners.linear_agents import LinearAgents
 from tacit.arena.learners.linear_local import LinearLocal
 from tacit.arena.learners.linear_shuffled import LinearShuffled
 from tacit.arena.learners.linucb_tree import LinUCBTree
-from tacit.arena.learners.menu import pairs
-from tacit.arena.learners.tacit_release import Tacit, TacitPure, flip
-from tacit.arena.learners.usca import USCA, Covariance, whole
 from tacit.arena.mechanisms import zcdp
 from tacit.arena.protocol import Learner
-from tacit.core import integer_weights
-from tacit.core.events import PermuteAndFlip
-from tacit.core.selection import selection_measurement, sensitivity
 from tacit.design.features import clipped
 from tacit.tables import Floats
 
 LINEAR: list[type[LinearUCB]] = [LinUCBTree, GPUCBJDP, LinearAgents, LinearLocal, LinearShuffled]
-# (round, action, context, reward): an opposite reward, a far context, a corner, and a reward that is out of range.
-REPLACED = [(7, 0.5, 0.5, -1.0), (0, 0.0, 1.0, 1.0), (59, 1.0, 1.0, -1.0), (30, 0.2, 0.8, 1e9)]
 wild = st.floats(-1e6, 1e6)
 
 
@@ -114,8 +106,8 @@ def test_a_linear_learner_that_forgets_to_clip_features_is_caught(
 
 
 def test_a_linear_learner_that_forgets_to_clip_rewards_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tacit.arena.learners.linear.min", lambda _, y: y, raising=False)
-    monkeypatch.setattr("tacit.arena.learners.linear.max", lambda _, y: y, raising=False)
+    monkeypatch.setattr("tacit.arena.learners.gram.min", lambda _, y: y, raising=False)
+    monkeypatch.setattr("tacit.arena.learners.gram.max", lambda _, y: y, raising=False)
     assert linear_move(LinearLocal, REPLACED[3]) > SENSITIVITY
 
 
@@ -240,108 +232,3 @@ def test_a_final_draw_that_takes_the_mean_for_known_is_caught() -> None:
         X[0], C[0], y[0] = 1.0, 1.0, reward
         pair.append(told(BOFinal(setting(60), np.random.default_rng(5)), X[:1], C[:1], y[:1]).scores(np.ones((1, 1))))
     assert np.abs(pair[0] - pair[1]).max() > 2.0 * math.sqrt(0.1) * 60**-1
-
-
-# -- USCA ----------------------------------------------------------------------------------------------------------
-
-
-EVERYWHERE = np.vstack([whole(problem().actions, problem().contexts)[::17], list(product((0.0, 1.0), repeat=2))])
-
-
-@cache
-def one_usca() -> USCA:
-    return USCA(setting(), np.random.default_rng(5))
-
-
-def usca_move(replaced: tuple[int, float, float, float]) -> tuple[float, float]:
-    """How far mubar moves, at its most, and how far it may."""
-    one, two = neighbours(USCA, *replaced)
-    return float(np.abs(one.mean(EVERYWHERE) - two.mean(EVERYWHERE)).max()), one.sensitivity
-
-
-@pytest.mark.parametrize("replaced", [*REPLACED, (3, 0.0, 0.0, -1.0)])
-def test_mubar_moves_by_at_most_its_sensitivity(replaced: tuple[int, float, float, float]) -> None:
-    moved, allowed = usca_move(replaced)
-    assert 0 < moved <= allowed * (1 + 1e-9)
-
-
-@given(st.floats(0, 1), st.floats(0, 1), wild, st.floats(0, 1), st.floats(0, 1), wild)
-def test_mubar_moves_by_at_most_its_sensitivity_wherever_the_round_is(
-    x: float, c: float, y: float, x2: float, c2: float, y2: float
-) -> None:
-    one = one_usca()
-    W, rewards = np.array([[x, c], [x2, c2]]), np.clip([y, -y2], -1.0, 1.0)
-    moved = one.covariance.phi(EVERYWHERE) @ one.covariance.weights(W, rewards)
-    assert np.abs(moved).max() <= one.sensitivity * (1 + 1e-9)
-
-
-def test_a_supremum_over_the_inside_is_caught_at_a_corner() -> None:
-    one = USCA(setting(200), np.random.default_rng(5))
-    inside = pairs(np.linspace(0.2, 0.8, 9)[:, None], np.linspace(0.2, 0.8, 9)[:, None])
-    corner = np.zeros((1, 2))
-    unit_round = one.covariance.phi(corner) @ one.covariance.weights(corner, np.ones(1))
-    assert 2.0 * unit_round.max() > 2.0 * float(one.covariance.sigmabar2(inside).max())
-    assert 2.0 * unit_round.max() <= one.sensitivity * (1 + 1e-9)
-
-
-def test_usca_through_features_is_the_published_estimator() -> None:
-    """With landmarks that leave nothing of the kernel, and the same Z."""
-    from tacit.paper import Estimator
-
-    rng, p = np.random.default_rng(0), problem()
-    X, C, y = rounds(40)
-    W, Z = np.hstack([X, C]), p.public_points(120, rng)
-    paper = Estimator(p.k, Z, 3, 1.0)
-    paper.add(W, y)
-    phi = features.nystroem(p, rng, most=400, tolerance=1e-9)
-    ours = Covariance(p.k, phi, Z, 3.0, 1.0)
-    points = p.public_points(200, rng)
-    assert np.allclose(ours.sigmabar2(points), paper.sigmabar2(points), atol=1e-4)
-    assert np.allclose(phi(points) @ ours.weights(W, y), paper.mubar(points), atol=1e-3)
-
-
-def test_usca_draws_by_the_exponential_mechanism() -> None:
-    """Frequencies of 20 000 draws against exp(eps mubar / (2 m)); false-alarm rate 1e-7."""
-    from tacit.paper import exponential_measure
-
-    one = USCA(setting(60, epsilon=4.0), np.random.default_rng(5))
-    scores = one.sensitivity * np.array([0.0, 0.5, 1.0, -1.0])
-    drawn = np.bincount(one.choose(np.tile(scores, (20_000, 1))), minlength=4)
-    expected = 20_000 * exponential_measure(scores, 4.0, one.sensitivity)
-    assert stats.chisquare(drawn, expected).pvalue > 1e-7
-    assert stats.chisquare(drawn, 20_000 * exponential_measure(scores, 8.0, one.sensitivity)).pvalue < 1e-7
-
-
-# -- Tacit ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", [Tacit, TacitPure])
-@pytest.mark.parametrize("replaced", REPLACED[2:])
-def test_the_integer_sum_moves_by_at_most_its_sensitivity(
-    kind: type[Tacit], replaced: tuple[int, float, float, float]
-) -> None:
-    one, two = neighbours(kind, *replaced)
-    moved = one.statistic._sum._value() - two.statistic._sum._value()
-    assert 0 < math.sqrt(float(np.sum(moved.astype(object) ** 2))) <= one.design.encoding.sensitivity
-
-
-@pytest.mark.parametrize("replaced", REPLACED[2:])
-def test_scores_of_a_pure_decision_move_apart_by_at_most_twice_the_sensitivity(
-    replaced: tuple[int, float, float, float],
-) -> None:
-    one, two = neighbours(TacitPure, *replaced)
-    theta = integer_weights(one.design.influence(pairs(one.menu, np.array([[0.3]]))), one.design.encoding)
-    moved = theta @ (one.statistic._sum._value() - two.statistic._sum._value())
-    assert 0 < int(np.ptp(moved)) <= 2 * sensitivity(theta, one.design.encoding)
-
-
-def test_the_simulated_choice_is_the_cores_own() -> None:
-    """2000 draws of either, compared by a chi-square test: false-alarm rate 1e-7. Half the noise is rejected."""
-    scores, delta, epsilon, n = np.array([0, 40, 55, 60]), 10, 1.0, 2000
-    rng = np.random.default_rng(0)
-    core = selection_measurement(len(scores), PermuteAndFlip(epsilon), delta)
-    real = np.bincount([int(core(scores.tolist())) for _ in range(n)], minlength=4)
-    ours = np.bincount([flip(scores, delta, epsilon, rng) for _ in range(n)], minlength=4)
-    wrong = np.bincount([flip(scores, delta, 2 * epsilon, rng) for _ in range(n)], minlength=4)
-    assert stats.chi2_contingency([real, ours]).pvalue > 1e-7
-    assert stats.chi2_contingency([real, wrong]).pvalue < 1e-7

@@ -115,7 +115,7 @@ def test_wrong_arguments_are_said_plainly(wrong: dict[str, float]) -> None:
 
 
 def test_the_name_plan_stays_a_function_whatever_was_imported(planned: Plan) -> None:
-    import tacit.planning.figure  # noqa: F401
+    import tacit.planning.figure
 
     assert tacit.plan is plan
     assert tacit.plan is plan  # and again

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +15,10 @@ if TYPE_CHECKING:
 
 def bench(
     rank: Annotated[int, typer.Option(help="Landmarks.")] = 1000,
-    rows: Annotated[int, typer.Option(help="Private records for the statistic; as many public points.")] = 100_000,
+    rows: Annotated[int, typer.Option(help="Private records for the statistic.")] = 100_000,
+    points: Annotated[
+        int | None, typer.Option(help="Public points for the design; as many as records otherwise.")
+    ] = None,
     device: Annotated[str | None, typer.Option(help="PyTorch device such as cuda; NumPy otherwise.")] = None,
     compare: Annotated[bool, typer.Option("--peers/--no-peers", help="Time other libraries on the same rows.")] = True,
     most: Annotated[int, typer.Option(help="Rounds up to which growth is measured; 0 leaves it out.")] = 1_000_000,
@@ -29,23 +31,23 @@ def bench(
     Times depend on the machine; the share says how much of it is used. Growth is fitted from 10^5 rounds (or a
     hundredth of --most) upwards on a log scale: an exponent of 1 is linear.
     """
-    from tacit.arrays import engine
-    from tacit.bench import growth, peers, stages
+    from tacit.bench import Growth, measure
 
-    on, name = engine(device), device or "numpy"
     with progress(json) as show:
-        timed = stages(rank, rows, on, name, progress=show)
-        beside = peers(rank, rows) if compare and device is None else []
-        sizes = [most // 100, most // 30, most // 10, most // 3, most] if most else []
-        grown = growth(growth_rank, sizes, on, progress=show) if sizes else None
+        result = measure(
+            rank,
+            rows,
+            device=device,
+            points=points,
+            compare=compare,
+            most=most,
+            growth_rank=growth_rank,
+            progress=show,
+        )
+    timed, beside = result["stages"], result["peers"]
+    grown = Growth(**result["growth"]) if result["growth"] else None
     if figure is not None and grown is not None:
         _draw(grown, figure)
-    result = {
-        "stages": [asdict(stage) for stage in timed],
-        "peers": beside,
-        "growth_exponent": grown.exponent if grown else None,
-        "growth": asdict(grown) if grown else None,
-    }
     if json:
         emit(result)
         return
@@ -54,13 +56,13 @@ def bench(
         ["stage", "device", "rows", "rank", "seconds", "GFLOP/s", "of a product's rate"],
         [
             [
-                s.stage,
-                s.device,
-                f"{s.rows:,}",
-                str(s.rank),
-                f"{s.seconds:.3g}",
-                f"{s.gflops:.0f}",
-                f"{s.gemm_fraction:.0%}",
+                s["stage"],
+                s["device"],
+                f"{s['rows']:,}",
+                str(s["rank"]),
+                f"{s['seconds']:.3g}",
+                f"{s['gflops']:.0f}",
+                f"{s['gemm_fraction']:.0%}",
             ]
             for s in timed
         ],

@@ -23,7 +23,7 @@ from tacit.tables import Floats
 
 SIGNAL_FLOOR = 1e-3  # directions with less signal than this (in units of the noise variance) are left out
 SCALE_GUESS, SCALE_WIDTH = 0.1, 2.0  # v is log-normal around 0.1: rewards are in [-1, 1]
-LENGTH_WIDTH = 0.35  # and each lengthscale log-normal around the design's
+LENGTH_WIDTH = 0.35  # and each lengthscale around the design's, on a log scale too
 STEPS, FEW_STEPS = 40, 12
 PREFERENCE = 2.0  # another kind of kernel must explain the release better than the problem's own by so many nats
 
@@ -63,8 +63,8 @@ class Evidence:
 
         def loss(x: Floats) -> tuple[float, Floats]:
             value, slope = self._negative(kernel, x)
-            off = (x - centre) / width
-            return value + 0.5 * float(off @ off), slope + off / width
+            penalty, pull = _prior((x - centre) / width)
+            return value + penalty, slope + pull / width
 
         bounds = [(c - 4 * w, c + 4 * w) for c, w in zip(centre, width, strict=True)]
         first = centre if start is None else start
@@ -89,6 +89,14 @@ class Evidence:
             dK = with_lengthscales(kernel, moved.tolist())(self.U, self.U) - K
             slope.append(0.5 * v * float(np.vdot(W, dK)) / h)
         return 0.5 * float(u @ u) + float(np.log(np.diag(R)).sum()), np.array(slope)
+
+
+def _prior(off: Floats) -> tuple[float, Floats]:
+    """-log density of the hyperparameters and its slope: the scale's is normal, the lengthscales' have heavy tails
+    (Cauchy), so that a small deviation needs evidence and a large one does not need much more."""
+    scale, lengths = off[0], off[1:]
+    penalty = 0.5 * float(scale**2) + float(np.sum(np.log1p(lengths**2)))
+    return penalty, np.concatenate([[scale], 2.0 * lengths / (1.0 + lengths**2)])
 
 
 def choose(kernels: Sequence[Kernel], U: Floats, M: Floats, z: Floats, offset: float) -> Fit:

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit.arena.learners.linear import SENSITIVITY, LinearUCB, packed_size
+from tacit.arena.learners.gram import SENSITIVITY, packed_size
+from tacit.arena.learners.linear import LinearUCB
 from tacit.arena.mechanisms import Tree, zcdp
 from tacit.arena.protocol import Rng, Setting
 from tacit.tables import Floats
@@ -22,8 +23,8 @@ class LinearAgents(LinearUCB):
 
     An agent's rounds are protected from the other agents and from whoever decides in the end, not from the agent
     itself. The paper lets agents meet when a determinant of raw data has grown, which tells others about the data
-    (Zhou and Chowdhury 2024); here they meet 4 times, evenly, so a round lies below at most 3 nodes. How many agents there
-    are is the setting's choice, not the paper's. Without privacy they meet after every round.
+    (Zhou and Chowdhury 2024); here they meet 4 times, evenly, so a round lies below at most 3 nodes. The number of
+    agents is the setting's choice, not the paper's. Without privacy they meet after every round.
     """
 
     name: ClassVar[str] = "Private linear agents"

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit.arena.learners.linear import SENSITIVITY, LinearUCB, packed_size
+from tacit.arena.learners.gram import SENSITIVITY, packed_size
+from tacit.arena.learners.linear import LinearUCB
 from tacit.arena.mechanisms import gaussian, gaussian_sigma, zcdp
 from tacit.arena.protocol import Rng, Setting
 from tacit.tables import Floats

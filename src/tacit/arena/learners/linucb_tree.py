@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from tacit.arena.learners.linear import SENSITIVITY, LinearUCB, packed_size
+from tacit.arena.learners.gram import SENSITIVITY, packed_size
+from tacit.arena.learners.linear import LinearUCB
 from tacit.arena.mechanisms import Tree, zcdp
 from tacit.arena.protocol import Rng, Setting
 from tacit.tables import Floats

@@ -17,7 +17,7 @@ from tacit.kernels import Kernel
 from tacit.tables import Floats
 
 B, TAU = 1.0, 1.0
-MOST_POINTS = 50_000  # of Z: its covariance changes by less than a percent beyond
+MOST_POINTS = 50_000  # of Z
 MOST_LANDMARKS = 400
 ACTIONS, CONTEXTS = 33, 129  # well-spread points, besides the corners, that stand for W in the supremum
 
