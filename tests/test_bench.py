@@ -14,11 +14,11 @@ from typer.testing import CliRunner
 from tacit.bench import Growth, measure
 from tacit.cli import app
 
-SMALL = {"rank": 20, "rows": 2000}
+RANK, ROWS = 20, 2000
 
 
 def test_every_stage_is_measured_against_a_product() -> None:
-    result = measure(**SMALL, most=10_000, growth_rank=10)
+    result = measure(RANK, ROWS, most=10_000, growth_rank=10)
     assert [s["stage"] for s in result["stages"]] == ["design", "statistic", "10 000 decisions, 256 candidates"]
     keys = {"stage", "device", "rows", "rank", "seconds", "gflops", "gemm_fraction"}
     assert all(set(stage) == keys and stage["device"] == "numpy" for stage in result["stages"])
