@@ -71,9 +71,27 @@ def study(design: tacit.Design, epsilon: float, url: str, rng: np.random.Generat
     return regrets, random
 
 
+def cells(r: dict[str, Any]) -> list[str]:
+    ours = f"{r['regret']:.3f} ± {r['standard_error']:.3f}"
+    return [f"{r['epsilon']:g}", ours, f"{r['published']:.3f}", f"{r['random']:.3f}"]
+
+
+HEADER = ["epsilon", "Tacit", "published", "random play"]
+
+
+def write(rows: list[dict[str, Any]], path: Path) -> None:
+    """Puts the table between the two marks of a page."""
+    lines = ["| " + " | ".join(HEADER) + " |", "|" + "---|" * len(HEADER)]
+    lines += ["| " + " | ".join(cells(r)) + " |" for r in rows]
+    before, _, rest = path.read_text().partition("<!-- hartmann.py -->")
+    _, _, after = rest.partition("<!-- end -->")
+    path.write_text(f"{before}<!-- hartmann.py -->\n" + "\n".join(lines) + f"\n<!-- end -->{after}")
+
+
 def main(
     studies: Annotated[int, typer.Option(help="Studies per epsilon.")] = 40,
     lengthscale: Annotated[float, typer.Option(help="Of the squared exponential kernel.")] = 0.3,
+    page: Annotated[Path | None, typer.Option("--markdown", help="A page to put the table into.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON for machines.")] = False,
 ) -> None:
     """Decide for single contexts under pure epsilon after 50 rounds, and compare with the published regret."""
@@ -99,12 +117,13 @@ def main(
         print(json.dumps(rows, indent=2))
     else:
         table = Table(title=f"Regret of one decision, Hartmann-4, {ROUNDS} rounds, pure epsilon")
-        for name in ("epsilon", "Tacit", "published", "random play"):
+        for name in HEADER:
             table.add_column(name, justify="right")
         for r in rows:
-            ours = f"{r['regret']:.3f} ± {r['standard_error']:.3f}"
-            table.add_row(f"{r['epsilon']:g}", ours, f"{r['published']:.3f}", f"{r['random']:.3f}")
+            table.add_row(*cells(r))
         Console().print(table)
+    if page is not None:
+        write(rows, page)
     if any(r["regret"] > r["published"] for r in rows):
         sys.exit(1)
 
