@@ -21,6 +21,7 @@ check: $(VENV)/.check
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/reference.py
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/tacit bench
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

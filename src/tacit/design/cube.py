@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import qmc
 
 from tacit.tables import Floats
 
@@ -15,6 +14,8 @@ class WellSpread:
     """A scrambled Sobol sequence, taken in pieces of any size; plain random numbers for too many columns."""
 
     def __init__(self, dimension: int, rng: np.random.Generator) -> None:
+        from scipy.stats import qmc  # takes a second to load
+
         self._rng, self._dimension = rng, dimension
         self._engine = qmc.Sobol(dimension, rng=rng) if 0 < dimension <= MOST else None
         self._left = np.empty((0, dimension))
