@@ -9,9 +9,18 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.progress import Progress as Bars
-from rich.table import Table
+from rich.table import Column, Table
+from rich.text import Text
 
 from tacit.progress import Progress, silent
 
@@ -36,19 +45,33 @@ def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
     out.print(shown)
 
 
+class _Rate(ProgressColumn):
+    """How many of `what` are done in a second; nothing for small jobs."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(Column(no_wrap=True))
+        self._what = what
+
+    def render(self, task: Task) -> Text:
+        large = task.speed is not None and (task.total or 0) >= 1000
+        return Text(f"{task.speed:,.0f} {self._what}/s" if large else "")
+
+
 @contextmanager
-def progress(quiet: bool) -> Iterator[Progress]:
-    """Bars on standard error, one per kind of work; nothing at all when quiet."""
+def progress(quiet: bool, rate: str = "") -> Iterator[Progress]:
+    """Bars on standard error, one per kind of work; nothing at all when quiet. `rate` is what to count per second."""
     if quiet:
         yield silent
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Bars(*columns, TimeRemainingColumn(), console=err, transient=True) as bars:
+    speed = _Rate(rate) if rate else TimeElapsedColumn()
+    bar = BarColumn(None if rate else 40)  # one that takes what is left of the line
+    columns = (TextColumn("{task.description}"), bar, MofNCompleteColumn(), speed, TimeRemainingColumn())
+    with Bars(*columns, console=err, transient=True, expand=bool(rate)) as bars:
         tasks: dict[str, Any] = {}
 
         def show(what: str, done: int, total: int) -> None:
             if what not in tasks:
-                tasks[what] = bars.add_task(what, total=total)
+                tasks[what] = bars.add_task(what, total=total, completed=done)
             bars.update(tasks[what], completed=done, total=total)
 
         yield show

@@ -1,0 +1,64 @@
+"""A private sum as plain arrays and back. PRIVATE: for files and machines inside the trust boundary."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.core.sums import UserSum
+from tacit.design import Design
+from tacit.statistic import Statistic
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def dump(statistic: Statistic) -> Arrays:
+    """The sum as integers; with `unit="user"` also every user's id and row."""
+    total = statistic._sum
+    total._require_own()
+    arrays: Arrays = {"records": np.array(total.records), "total": total._total}
+    if isinstance(total, UserSum):
+        arrays |= {"users": packed(list(total._index)), "rows": total._rows[: len(total._index)]}
+    return arrays
+
+
+def load(design: Design, arrays: Arrays, device: str | None = None) -> Statistic:
+    """The inverse of `dump`. What no records of this design can have summed to is a ValueError."""
+    statistic = design.statistic(device)
+    total, records = statistic._sum, int(arrays["records"])
+    _require(arrays["total"], (design.encoding.rank,), records, design)
+    total._total = np.array(arrays["total"])
+    if isinstance(total, UserSum):
+        users = unpacked(arrays["users"])
+        _require(arrays["rows"], (len(users), design.encoding.rank), records, design)
+        total._rows = np.array(arrays["rows"])
+        total._index = {user: i for i, user in enumerate(users)}
+    total._records = records
+    return statistic
+
+
+def drain(statistic: Statistic) -> Statistic:
+    """What a statistic holds, as one of its own; it is empty afterwards, and whatever it prepared stays prepared."""
+    taken = statistic.design.statistic()
+    taken._sum, statistic._sum = statistic._sum, taken._sum
+    return taken
+
+
+def packed(value: Any) -> NDArray[np.uint8]:
+    """Plain data as JSON in bytes: any text survives, and nothing in it can be executed."""
+    return np.frombuffer(json.dumps(value).encode(), dtype=np.uint8)
+
+
+def unpacked(array: NDArray[Any]) -> Any:
+    return json.loads(array.tobytes())
+
+
+def _require(array: NDArray[Any], shape: tuple[int, ...], records: int, design: Design) -> None:
+    """Each of `records` records moves each entry by at most the bound."""
+    most = records * design.encoding.bound
+    fits = array.dtype == np.int64 and array.shape == shape and 0 <= records <= design.horizon
+    if not fits or (array.size and not -most <= int(array.min()) <= int(array.max()) <= most):
+        raise ValueError("not a sum of this design")

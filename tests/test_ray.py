@@ -1,0 +1,276 @@
+"""The same fit on a Ray cluster: the same integers, whoever counted what, and whoever died meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from helpers import BUDGET, small_design, small_problem
+from logs import COLUMNS, collected, damage, log_table, total, touch, work_on
+from tacit import Design, InputError, StateError
+from tacit.collect import Job, Work, cluster, collect_on_ray
+from tacit.collect.task import count_span, shipped
+from tacit.errors import MissingExtraError
+from tacit.files import LogColumns, read_problem
+from tacit.partial import load_partial, save_partial
+from tacit.progress import silent
+from test_cli import PROBLEM
+
+# Some versions of Ray forget to close their own log files.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning", "ignore:unclosed:ResourceWarning"
+)
+
+WORKERS = 2
+ROWS = 400_000
+DESIGN = small_design(horizon=ROWS)
+
+
+@pytest.fixture(scope="module")
+def ray() -> Iterator[Any]:
+    """A cluster of two workers on this machine, for this module."""
+    try:
+        import ray
+    except ImportError:
+        missing = "Ray is not installed: pip install 'tacit[ray]'"
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"{missing}; CI tests it always.")
+        pytest.skip(f"{missing}.")
+    with cluster.connected(ray, None, WORKERS):
+        yield ray
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Seven pieces in five row groups."""
+    path: Path = tmp_path_factory.mktemp("logs") / "log.parquet"
+    pq.write_table(log_table(ROWS), path, row_group_size=90_000)
+    return path
+
+
+@pytest.fixture(scope="module")
+def expected(log: Path) -> list[int]:
+    return collected(work_on([log], DESIGN))
+
+
+def on_ray(work: Work, **options: Any) -> list[int]:
+    collect_on_ray(work, lambda: None, silent, **options)
+    return total(work.statistic)
+
+
+def test_a_cluster_counts_what_one_process_counts(ray: Any, log: Path, expected: list[int]) -> None:
+    work = work_on([log], DESIGN)
+    assert [span.start // 65_536 for span in work.todo(split=True)] == [0, 2, 3, 5, 6]
+    assert on_ray(work) == expected
+    assert work.statistic.records == ROWS
+
+
+def test_it_goes_on_from_what_is_counted_and_others_go_on_from_it(ray: Any, log: Path, expected: list[int]) -> None:
+    work = work_on([log], DESIGN)
+    with pytest.raises(KeyboardInterrupt):
+        collected(work, stop_after=1)
+    assert work.counted == 65_536
+
+    def stop() -> None:
+        if work.counted > 65_536:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        collect_on_ray(work, stop, silent)
+    assert 65_536 < work.counted < ROWS
+    assert collected(work) == expected
+
+
+def test_sums_per_user_come_together(ray: Any, tmp_path: Path) -> None:
+    """A user's rounds lie in several parts of the file: they are shrunk together, at the end."""
+    table = log_table(200_000)
+    table = table.append_column("who", [[f"user-{i % 40}" for i in range(200_000)]])
+    pq.write_table(table, tmp_path / "log.parquet", row_group_size=70_000)
+    design = Design.build(
+        small_problem(), horizon=200_000, budget=BUDGET, rng=0, rank=8, tau=5.0, public_points=1000, unit="user"
+    )
+    columns = LogColumns.of(("dose", "age", "weight"), "reward", "who", {})
+    works = [work_on([tmp_path / "log.parquet"], design, columns) for _ in range(2)]
+    assert on_ray(works[0]) == collected(works[1])
+
+
+def test_a_damaged_file_is_named_by_the_worker_and_nothing_is_quoted(ray: Any, tmp_path: Path) -> None:
+    good, bad = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    pq.write_table(log_table(3000), good)
+    pq.write_table(log_table(200_000), bad, row_group_size=70_000, write_page_checksum=True)
+    damage(bad, at=0.8)
+    work = work_on([good, bad], DESIGN)
+    with pytest.raises(InputError, match=r"b\.parquet cannot be read") as error:
+        on_ray(work)
+    assert "\n" not in str(error.value)
+    assert not [path for path in work.parts if path.endswith("b.parquet")]
+
+
+def test_a_worker_that_dies_is_replaced_and_its_rows_count_once(
+    ray: Any, log: Path, expected: list[int], tmp_path: Path
+) -> None:
+    """A task kills its worker the first time it is tried, after all of its work."""
+
+    def die_once(design: Any, columns: Any, span: Any, device: Any) -> dict[str, Any]:
+        answer = count_span(design, columns, span, device)
+        mark = tmp_path / str(span.start)
+        if span.start == 131_072 and not mark.exists():
+            mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return answer
+
+    work = work_on([log], DESIGN)
+    assert on_ray(work, task=die_once) == expected
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_when_no_worker_lives_it_is_said_and_the_rest_is_kept(ray: Any, log: Path) -> None:
+    def die(design: Any, columns: Any, span: Any, device: Any) -> dict[str, Any]:
+        if span.start:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return count_span(design, columns, span, device)
+
+    work = work_on([log], DESIGN)
+    with pytest.raises(
+        StateError, match=r"no worker lived to count rows \d+ to \d+ of \S+ \(\w+\): run again"
+    ) as error:
+        on_ray(work, task=die, retries=0)
+    assert "\n" not in str(error.value)
+    assert work.counted in (0, 131_072)
+
+
+def test_a_worker_of_the_command_line_is_killed_from_outside_and_replaced(
+    ray: Any, log: Path, expected: list[int], tmp_path: Path
+) -> None:
+    """As it is typed. What Ray says about the dead stays out of the result."""
+    save_partial(DESIGN.statistic(), tmp_path / "fit.partial", begun(log, tmp_path))
+    address = ray.get_runtime_context().gcs_address
+    options = ["--engine", "ray", "--address", address, "--collect-only", "--json"]
+    options += ["--out", str(tmp_path / "policy"), "--checkpoint", str(tmp_path / "fit.partial")]
+    command = [
+        sys.executable,
+        "-c",
+        "from tacit.cli import main; main()",
+        "fit",
+        str(tmp_path / "problem.toml"),
+        str(log),
+    ]
+    process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    killed = kill_the_first_that_is_busy(process)
+    told, errors = process.communicate()
+    assert process.returncode == 0, errors
+    assert not alive(killed)
+    assert json.loads(told)["rows"] == ROWS
+    assert total(load_partial(DESIGN, tmp_path / "fit.partial").statistic) == expected
+
+
+def begun(log: Path, folder: Path) -> dict[str, Any]:
+    """The notes of a fit that has its design and no rows yet."""
+    (folder / "problem.toml").write_text(PROBLEM)
+    spec = read_problem(folder / "problem.toml")
+    work = work_on([log], DESIGN)
+    return {"terms": Job(spec, [log], COLUMNS, BUDGET).terms} | work.notes()
+
+
+def kill_the_first_that_is_busy(driver: subprocess.Popen[str]) -> int:
+    while driver.poll() is None:
+        for pid in descendants(os.getpid()):
+            if "ray::count_span" in command_of(pid):
+                os.kill(pid, signal.SIGKILL)
+                return pid
+        time.sleep(0.01)
+    raise AssertionError(driver.communicate())
+
+
+# -- without a cluster -------------------------------------------------------------------------------------------------
+
+
+def test_a_worker_that_sees_another_file_than_the_driver_refuses(log: Path) -> None:
+    (span, *_) = work_on([log], DESIGN).todo(split=True)
+    touch(log)
+    try:
+        assert "changed while it was read" in count_span(shipped(DESIGN), COLUMNS, span, None)["error"]
+    finally:
+        touch(log, -5)
+
+
+def test_an_unexpected_error_in_a_worker_says_its_kind_and_nothing_else(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def explode(*arguments: Any) -> Any:
+        raise ZeroDivisionError("secret")
+
+    (span, *_) = work_on([log], DESIGN).todo(split=True)
+    monkeypatch.setattr("tacit.collect.task.count", explode)
+    answer = count_span(shipped(DESIGN), COLUMNS, span, None)
+    assert list(answer) == ["error"]
+    assert "ZeroDivisionError" in answer["error"]
+    assert "secret" not in answer["error"]
+
+
+def test_ray_is_asked_for_by_name_when_it_is_missing(monkeypatch: pytest.MonkeyPatch, log: Path) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtraError, match=r"install tacit\[ray\]"):
+        on_ray(work_on([log], DESIGN))
+
+
+def test_workers_need_no_opendp_and_nobody_else_needs_ray(log: Path) -> None:
+    program = (
+        "import sys; sys.modules['opendp'] = None; sys.modules['ray'] = None; sys.path.insert(0, sys.argv[1])\n"
+        "from pathlib import Path\n"
+        "from logs import COLUMNS, work_on\n"
+        "from helpers import small_design\n"
+        "from tacit.collect.task import count_span, shipped\n"
+        "import tacit.cli\n"
+        f"design = small_design(horizon={ROWS})\n"
+        "span, *_ = work_on([Path(sys.argv[2])], design).todo(split=True)\n"
+        "print(int(count_span(shipped(design), COLUMNS, span, None)['records']))\n"
+    )
+    command = [sys.executable, "-c", program, str(Path(__file__).parent), str(log)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["131072"]
+
+
+# -- processes ---------------------------------------------------------------------------------------------------------
+
+
+def descendants(pid: int) -> list[int]:
+    """Processes that this one started, and theirs: those of our own cluster and of nobody else's."""
+    parents: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            except OSError:
+                continue
+            parents.setdefault(parent, []).append(int(entry.name))
+    found = [pid]
+    for each in found:
+        found += parents.get(each, [])
+    return found[1:]
+
+
+def command_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return ""
+
+
+def alive(pid: int) -> bool:
+    for _ in range(100):
+        if not command_of(pid):
+            return False
+        time.sleep(0.05)
+    return True

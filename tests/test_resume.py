@@ -1,0 +1,344 @@
+"""A fit that is stopped and goes on: every row counts once, and nothing is released twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from helpers import BUDGET
+from logs import NAMES, damage, log_table, touch
+from tacit import BudgetError, InputError, Ledger, TacitError
+from tacit.cli import app
+from tacit.collect import Checkpoint, Job, Work, collect_here
+from tacit.files import LogColumns, read_problem
+from tacit.partial import load_about, save_partial
+from tacit.progress import silent
+from test_cli import PROBLEM
+
+BENCHMARK = Path(__file__).parent.parent / "benchmarks" / "resume.py"
+ROWS = 6000
+LONG = """
+import tacit.files.columns
+tacit.files.columns.MOST_ROWS = 1024
+from tacit.cli import main
+main()
+"""
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 1024 rows, so that a small log has several."""
+    monkeypatch.setattr("tacit.files.columns.MOST_ROWS", 1024)
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    (tmp_path / "problem.toml").write_text(PROBLEM)
+    table = log_table(ROWS)
+    for i, name in enumerate("abc"):
+        part = table.slice(i * 2000, 2000)
+        pq.write_table(part, tmp_path / f"{name}.parquet", row_group_size=700, write_page_checksum=True)
+    return tmp_path
+
+
+def logs(study: Path) -> list[Path]:
+    return [study / f"{name}.parquet" for name in "abc"]
+
+
+def job(study: Path, **options: Any) -> Job:
+    spec = read_problem(study / "problem.toml")
+    columns = options.pop("columns", LogColumns.of(NAMES, spec.reward, None, spec.columns))
+    chosen: dict[str, Any] = {"budget": BUDGET, "rank": 12} | options
+    return Job(spec, chosen.pop("paths", logs(study)), columns, **chosen)
+
+
+def run(job: Job, path: Path, stop_after: int | None = None) -> Work:
+    """One run of a fit; `stop_after` so many pieces it dies as by a kill, without another save."""
+    checkpoint, ticks = Checkpoint(path, job.terms, every=0.0), 0
+    work = job.begin(checkpoint, silent)
+    with checkpoint.keeping(work) as tick:
+
+        def counted_tick() -> None:
+            nonlocal ticks
+            ticks += 1
+            if ticks == stop_after:
+                raise SystemExit
+            tick()
+
+        collect_here(work, counted_tick, silent)
+    return work
+
+
+def sum_in(path: Path) -> list[int]:
+    with np.load(path) as file:
+        return [int(value) for value in file["sum.total"]]
+
+
+def fit(study: Path, *options: object) -> dict[str, Any]:
+    """`tacit fit` of the study's files, in this process."""
+    command = ["fit", study / "problem.toml", study / "[abc].parquet", "--rank", 12, "--out", study / "policy"]
+    command += ["--ledger", f"sqlite:///{study}/ledger.db", "--json", *options]
+    result = CliRunner().invoke(app, [str(word) for word in command])
+    if isinstance(result.exception, TacitError):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    told: dict[str, Any] = json.loads(result.stdout)
+    return told
+
+
+# -- every row once ----------------------------------------------------------------------------------------------------
+
+
+def test_a_fit_that_dies_after_every_piece_gets_to_the_same_sum(study: Path) -> None:
+    run(job(study), study / "clean")
+    deaths = 0
+    while True:
+        try:
+            run(job(study), study / "killed", stop_after=2)  # one piece is saved, the second is lost
+            break
+        except SystemExit:
+            deaths += 1
+    assert deaths == 5
+    assert sum_in(study / "killed") == sum_in(study / "clean")
+    assert load_about(study / "killed")["counted"] == {str(path): [[0, 2000]] for path in logs(study)}
+
+
+def test_sums_without_notes_of_what_is_in_them_would_be_noticed(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same with notes that are one piece behind: rows count twice, and the sum is another one."""
+    clean = run(job(study, horizon=50_000), study / "clean")
+    notes = Work.notes
+
+    def late(work: Work) -> dict[str, Any]:
+        now = json.loads(json.dumps(notes(work)))
+        then, work._late = getattr(work, "_late", now), now  # type: ignore[attr-defined]
+        return now if work.counted == work.rows else then
+
+    with monkeypatch.context() as patch, pytest.raises(SystemExit):  # noqa: PT012
+        patch.setattr(Work, "notes", late)
+        run(job(study, horizon=50_000), study / "killed", stop_after=3)
+    killed = run(job(study, horizon=50_000), study / "killed")
+    assert killed.statistic.records > clean.statistic.records
+    assert sum_in(study / "killed") != sum_in(study / "clean")
+
+
+def test_kills_at_random_moments_change_nothing() -> None:
+    """Three kills; `python benchmarks/resume.py` does twenty."""
+    command = [sys.executable, str(BENCHMARK), "--json", "--kills", "3", "--rows", "120000", "--rank", "40"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert (result["kills"], result["rows_counted"], result["same_sum"]) == (3, 120_000, True)
+
+
+@pytest.mark.parametrize("name", [signal.SIGINT, signal.SIGTERM])
+def test_asked_to_stop_it_saves_and_says_how_to_go_on(study: Path, name: signal.Signals) -> None:
+    pq.write_table(log_table(100_000), study / "a.parquet")
+    checkpoint, options = study / "fit.partial", ["--rank", "12", "--save-every", "1000", "--collect-only"]
+    command = [sys.executable, "-c", LONG, "fit", str(study / "problem.toml"), str(study / "a.parquet"), *options]
+    command += ["--out", str(study / "policy"), "--checkpoint", str(checkpoint)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    while not checkpoint.exists() and process.poll() is None:  # saved with its design, before the first row
+        time.sleep(0.005)
+    time.sleep(0.1)
+    os.kill(process.pid, name)
+    _, errors = process.communicate()
+    assert process.returncode == 130, errors
+    assert "rows are kept in" in errors
+    assert "Traceback" not in errors
+    (spans,) = load_about(checkpoint)["counted"].values()
+    assert 0 < spans[0][1] < 100_000
+
+
+# -- a damaged file ----------------------------------------------------------------------------------------------------
+
+
+def test_a_damaged_file_can_be_repaired_or_left_out(study: Path) -> None:
+    run(job(study), study / "clean")
+    whole = (study / "b.parquet").read_bytes()
+    damage(study / "b.parquet", at=0.6)
+    with pytest.raises(InputError, match=r"b\.parquet cannot be read"):
+        run(job(study), study / "fit.partial")
+    assert list(load_about(study / "fit.partial")["counted"]) == [str(study / "a.parquet")]
+    shutil.copy(study / "fit.partial", study / "other.partial")
+    (study / "b.parquet").write_bytes(whole)
+    touch(study / "b.parquet")
+    assert run(job(study), study / "fit.partial").counted == ROWS
+    assert sum_in(study / "fit.partial") == sum_in(study / "clean")
+    without = [study / "a.parquet", study / "c.parquet"]
+    assert run(job(study, paths=without), study / "other.partial").statistic.records == 4000
+
+
+# -- what a checkpoint is refused for ----------------------------------------------------------------------------------
+
+
+def change_problem(study: Path) -> None:
+    (study / "problem.toml").write_text(PROBLEM.replace("lengthscale = 0.5", "lengthscale = 0.4"))
+
+
+def change_counted(study: Path) -> None:
+    touch(study / "a.parquet")
+
+
+def cut_off(study: Path) -> None:
+    content = (study / "fit.partial").read_bytes()
+    (study / "fit.partial").write_bytes(content[:-10])
+
+
+def nothing(study: Path) -> None:
+    """Only the options are others."""
+
+
+OTHER = LogColumns.of(NAMES, "reward", None, {"age": "weight"})
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "says"),
+    [
+        (change_problem, {}, "another problem file"),
+        (nothing, {"budget": type(BUDGET)(epsilon=2.0, delta=1e-6)}, "another budget"),
+        (nothing, {"rank": 13}, "another rank"),
+        (nothing, {"horizon": 9999}, "another horizon"),
+        (nothing, {"request": "mine"}, "another request"),
+        (nothing, {"columns": OTHER}, "another mapping of columns"),
+        (nothing, {"columns": LogColumns.of(NAMES, "reward", "age", {})}, "another user column"),
+        (nothing, {"paths": ["b.parquet", "c.parquet"]}, "a.parquet is counted in the checkpoint"),
+        (change_counted, {}, "a.parquet is counted in the checkpoint, and has changed"),
+        (cut_off, {}, "damaged, or no checkpoint"),
+    ],
+)
+def test_a_checkpoint_of_something_else_is_refused(
+    study: Path, change: Callable[[Path], None], options: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(SystemExit):
+        run(job(study), study / "fit.partial", stop_after=4)
+    before = (study / "fit.partial").read_bytes()
+    change(study)
+    if "paths" in options:
+        options = options | {"paths": [study / name for name in options["paths"]]}
+    with pytest.raises(InputError, match=says) as error:
+        run(job(study, **options), study / "fit.partial")
+    assert "\n" not in str(error.value)
+    if change is not cut_off:
+        assert (study / "fit.partial").read_bytes() == before
+
+
+def test_a_sum_that_was_saved_for_something_else_is_refused(study: Path) -> None:
+    save_partial(run(job(study), study / "fit.partial").statistic, study / "fit.partial", {"mine": 1})
+    with pytest.raises(InputError, match="another problem file"):
+        run(job(study), study / "fit.partial")
+
+
+def test_files_that_are_not_counted_yet_may_come_and_change(study: Path) -> None:
+    with pytest.raises(SystemExit):
+        run(job(study, horizon=50_000), study / "fit.partial", stop_after=4)
+    assert str(study / "c.parquet") not in load_about(study / "fit.partial")["counted"]
+    pq.write_table(log_table(3000, seed=5), study / "c.parquet")
+    pq.write_table(log_table(100, seed=6), study / "d.parquet")
+    paths = [*logs(study), study / "d.parquet"]
+    assert run(job(study, horizon=50_000, paths=paths), study / "fit.partial").statistic.records == 7100
+
+
+# -- the release -------------------------------------------------------------------------------------------------------
+
+
+def test_after_the_release_the_checkpoint_is_gone(study: Path) -> None:
+    assert fit(study, "--checkpoint", study / "fit.partial")["rows"] == ROWS
+    assert not (study / "fit.partial").exists()
+    assert not list(study.glob(".fit.partial*"))
+    assert len(Ledger.open(f"sqlite:///{study}/ledger.db").charges()) == 1
+
+
+def test_collecting_spends_nothing_and_keeps_a_private_file(study: Path) -> None:
+    told = fit(study, "--checkpoint", study / "fit.partial", "--collect-only")
+    assert told["released"] is False
+    assert not (study / "ledger.db").exists()
+    assert not (study / "policy").exists()
+    assert stat.S_IMODE((study / "fit.partial").stat().st_mode) == 0o600
+    with pytest.raises(InputError, match="needs a --checkpoint"):
+        fit(study, "--collect-only")
+
+
+def test_a_checkpoint_that_comes_back_is_answered_with_the_same_policy(study: Path) -> None:
+    """As after a crash between the release and the deletion, and for a copy that somebody kept."""
+    fit(study, "--checkpoint", study / "fit.partial", "--collect-only")
+    shutil.copy(study / "fit.partial", study / "copy.partial")
+    fit(study, "--checkpoint", study / "fit.partial")
+    fit(study, "--checkpoint", study / "copy.partial", "--out", study / "again")
+    fit(study, "--out", study / "anew")  # and without one: read again, not drawn again
+    weights = [np.load(study / name / "policy.npz")["weights"] for name in ("policy", "again", "anew")]
+    assert np.array_equal(weights[0], weights[1])
+    assert np.array_equal(weights[0], weights[2])
+    assert len(Ledger.open(f"sqlite:///{study}/ledger.db").charges()) == 1
+
+
+def test_a_spent_budget_is_noticed_before_any_row_is_read(study: Path) -> None:
+    fit(study)
+    for path in logs(study):
+        damage(path)
+    with pytest.raises(BudgetError, match="does not cover"):
+        fit(study, "--request", "another")
+    with pytest.raises(InputError, match="cannot be read"):  # paid for: it would be answered, could it be read
+        fit(study)
+
+
+def test_a_fit_per_user_goes_on_too(study: Path) -> None:
+    for path in logs(study):
+        table = pq.read_table(path)
+        users = [f"user-{i % 300}" for i in range(table.num_rows)]
+        pq.write_table(table.append_column("who", [users]), path)
+    columns = LogColumns.of(NAMES, "reward", "who", {})
+    clean = run(job(study, columns=columns), study / "clean").statistic
+    with pytest.raises(SystemExit):
+        run(job(study, columns=columns), study / "fit.partial", stop_after=4)
+    resumed = run(job(study, columns=columns), study / "fit.partial").statistic
+    assert np.array_equal(clean._sum._value(), resumed._sum._value())
+
+
+def test_the_terms_of_a_checkpoint_tell_nothing_private(study: Path) -> None:
+    run(job(study), study / "fit.partial")
+    notes = json.dumps(load_about(study / "fit.partial"))
+    pq.write_table(log_table(2000, seed=9), study / "a.parquet")
+    run(job(study), study / "other.partial")
+    others = json.loads(json.dumps(load_about(study / "other.partial")))
+    others["files"][0][1:3] = json.loads(notes)["files"][0][1:3]  # its size and its time
+    assert others == json.loads(notes)
+
+
+# -- options -----------------------------------------------------------------------------------------------------------
+
+
+def test_columns_are_mapped_by_option_and_by_problem_file(study: Path) -> None:
+    plain = fit(study, "--checkpoint", study / "plain.partial", "--collect-only")
+    for path in logs(study):
+        pq.write_table(pq.read_table(path).rename_columns(["amount", "years", "weight", "reward"]), path)
+    (study / "problem.toml").write_text(PROBLEM + '\n[columns]\nage = "years"\ndose = "overridden"\n')
+    mapped = fit(study, "--checkpoint", study / "m.partial", "--collect-only", "--column", "dose=amount", "--rank", 12)
+    assert mapped["rows"] == plain["rows"]
+    for wrong, says in (("dose", "takes NAME=COLUMN"), ("height=x", "no column 'height' to look for")):
+        with pytest.raises(InputError, match=says):
+            fit(study, "--column", wrong)
+    (study / "problem.toml").write_text(PROBLEM + "\n[columns]\nage = 3\n")
+    with pytest.raises(InputError, match=r"\[columns\] takes names"):
+        fit(study)
+
+
+def test_options_of_a_cluster_need_a_cluster(study: Path) -> None:
+    for options in (("--workers", 2), ("--address", "auto")):
+        with pytest.raises(InputError, match="add --engine ray"):
+            fit(study, *options)
+    with pytest.raises(InputError, match="not both"):
+        fit(study, "--engine", "ray", "--workers", 2, "--address", "auto")
