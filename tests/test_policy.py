@@ -17,7 +17,7 @@ import tacit
 from helpers import BUDGET, records, small_design
 from tacit import InputError, Policy
 from tacit.core import simulate_gaussian
-from tacit.decoder import decode
+from tacit.decoder import OFFSET, decode
 from tacit.kernels.ard import spread, with_lengthscales
 
 DESIGN = small_design(horizon=20_000, rank=60)
@@ -74,8 +74,9 @@ def test_the_fast_path_for_product_kernels_equals_the_plain_one() -> None:
     assert np.allclose(plain.decide(CONTEXTS), POLICY.decide(CONTEXTS), atol=1e-6)
 
 
-def test_mean_and_deviation_are_those_of_the_posterior() -> None:
-    """Against the formula with theta ~ N(0, v P), P = L^-1 k'(U, U) L^-T, written down directly."""
+def test_mean_and_deviation_are_those_of_the_posterior(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against the formula with theta ~ N(0, P), P = L^-1 (v k'(U, U) + o 11') L^-T, written down directly."""
+    monkeypatch.setattr("tacit.decoder.kinds", lambda kernel, columns: [spread(kernel, columns)])
     statistic = DESIGN.statistic().add(*records(20_000))
     released = simulate_gaussian(statistic._sum, BUDGET, np.random.default_rng(0))
     posterior = decode(DESIGN, released)
@@ -85,9 +86,9 @@ def test_mean_and_deviation_are_those_of_the_posterior() -> None:
     G = n * DESIGN.moments.signal
     N = n * posterior.energy * DESIGN.moments.energy + (2 * s) ** 2 / (2 * BUDGET.zcdp) * np.eye(DESIGN.rank)
     kernel = with_lengthscales(spread(problem.k, problem.dimension), posterior.lengthscales)
-    P = np.linalg.solve(L, np.linalg.solve(L, kernel(U, U)).T)
-    gain = v * P @ G.T @ np.linalg.inv(v * G @ P @ G.T + N)
-    covariance = v * P - gain @ G @ (v * P)
+    P = np.linalg.solve(L, np.linalg.solve(L, v * kernel(U, U) + OFFSET).T)
+    gain = P @ G.T @ np.linalg.inv(G @ P @ G.T + N)
+    covariance = P - gain @ G @ P
     w = np.hstack([np.full((3, 1), 0.4), problem.contexts.encode(problem.contexts.read(CONTEXTS).columns)])
     phi = DESIGN.features(w)
     direct = np.einsum("ni,ij,nj->n", phi, covariance, phi) + v * (1 - np.sum(phi**2, axis=1))

@@ -77,8 +77,10 @@ class Statistic:
                     progress("adding records", at.start, total)
             return part
 
-        for part in self._engine.share(collect, blocks):
-            self._sum.merge(part)
+        whole, *rest = self._engine.share(collect, blocks)
+        for part in rest:
+            whole.merge(part)
+        self._sum.merge(whole)
         progress("adding records", total, total)
 
     def merge(self, other: Statistic) -> Statistic:

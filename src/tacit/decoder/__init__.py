@@ -71,7 +71,8 @@ def _posterior(design: Design, b: Floats, G: Floats, N: Floats, c: float) -> Pos
     R = linalg.cholesky(N)
     M = linalg.solve_upper(L, linalg.solve_lower(R, G).T).T
     offset = 0.0 if design.problem.advantage else OFFSET
-    best = choose(kinds(k, design.problem.dimension), U, M, linalg.solve_lower(R, b), offset)
+    kernels, actions = kinds(k, design.problem.dimension), design.problem.actions.dimension
+    best = choose(kernels, U, M, linalg.solve_lower(R, b), offset, actions)
     v = best.scale
     K = v * best.kernel(U, U) + offset
     # f(U) ~ N(0, K), z = M f(U) + noise:  gain = K M' (I + M K M')^-1;  weights = Kuu^-1 E[f(U)]

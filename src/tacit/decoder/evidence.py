@@ -24,6 +24,8 @@ from tacit.tables import Floats
 SIGNAL_FLOOR = 1e-3  # directions with less signal than this (in units of the noise variance) are left out
 SCALE_GUESS, SCALE_WIDTH = 0.1, 2.0  # v is log-normal around 0.1: rewards are in [-1, 1]
 LENGTH_WIDTH = 0.35  # and each lengthscale around the design's, on a log scale too
+LENGTH_REACH = float(np.log(12.0))  # at most so far from it
+STRETCH = float(np.log(4.0))  # where else to begin: actions, or contexts, that matter less than the design thinks
 STEPS, FEW_STEPS = 40, 12
 PREFERENCE = 2.0  # another kind of kernel must explain the release better than the problem's own by so many nats
 
@@ -66,7 +68,8 @@ class Evidence:
             penalty, pull = _prior((x - centre) / width)
             return value + penalty, slope + pull / width
 
-        bounds = [(c - 4 * w, c + 4 * w) for c, w in zip(centre, width, strict=True)]
+        reach = np.array([4 * SCALE_WIDTH] + [LENGTH_REACH] * (len(centre) - 1))
+        bounds = list(zip(centre - reach, centre + reach, strict=True))
         first = centre if start is None else start
         best = minimize(loss, first, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps})
         return Fit(with_lengthscales(kernel, np.exp(best.x[1:]).tolist()), float(np.exp(best.x[0])), -float(best.fun))
@@ -99,14 +102,25 @@ def _prior(off: Floats) -> tuple[float, Floats]:
     return penalty, np.concatenate([[scale], 2.0 * lengths / (1.0 + lengths**2)])
 
 
-def choose(kernels: Sequence[Kernel], U: Floats, M: Floats, z: Floats, offset: float) -> Fit:
-    """The best of several kernels with as many lengthscales; the first is the problem's own and is preferred."""
+def choose(kernels: Sequence[Kernel], U: Floats, M: Floats, z: Floats, offset: float, actions: int = 0) -> Fit:
+    """The best of several kernels with as many lengthscales; the first is the problem's own and is preferred.
+
+    The evidence may have several peaks, so the search for the own kernel begins at three places.
+    """
     own = kernels[0]
     evidence = Evidence.of(own, U, M, z, offset)
-    best = first = evidence.fit(own)
-    start = np.log([first.scale, *lengthscales(first.kernel)])
+    first = max((evidence.fit(own, start) for start in _starts(own, actions)), key=lambda fit: fit.evidence)
+    best, start = first, np.log([first.scale, *lengthscales(first.kernel)])
     for other in kernels[1:]:
         found = evidence.fit(other, start, FEW_STEPS)
         if found.evidence > max(best.evidence, first.evidence + PREFERENCE):
             best = found
     return best
+
+
+def _starts(kernel: Kernel, actions: int) -> list[Floats]:
+    """The design's own lengthscales; those of the actions longer; those of the contexts longer."""
+    centre = np.log([SCALE_GUESS, *lengthscales(kernel)])
+    longer = np.zeros((3, len(centre)))
+    longer[1, 1 : 1 + actions] = longer[2, 1 + actions :] = STRETCH
+    return [centre + move for move in longer[: 3 if 0 < actions < len(centre) - 1 else 1]]

@@ -136,6 +136,16 @@ class Design:
 
     def writer(self, engine: Engine) -> Callable[[Array, Array, Array], Array]:
         """What records write into the sum: (points, y, known) to rows of norm at most 1 (up to rounding)."""
+        if engine not in self._writers:
+            self._writers[engine] = self._writer(engine)
+        return self._writers[engine]
+
+    @cached_property
+    def _writers(self) -> dict[Engine, Callable[[Array, Array, Array], Array]]:
+        """One for each engine: a GPU compiles it."""
+        return {}
+
+    def _writer(self, engine: Engine) -> Callable[[Array, Array, Array], Array]:
         influences, layout, clip, at = (
             self._influences.on(engine),
             self.layout,
