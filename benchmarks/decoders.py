@@ -203,11 +203,12 @@ def write(results: list[Errors], path: Path) -> None:
 def main(
     functions: Annotated[int, typer.Option(help="Reward functions per world.")] = 20,
     patients: Annotated[Path | None, typer.Option("--warfarin", help="The IWPC data set as CSV.")] = None,
+    only: Annotated[str, typer.Option(help="Worlds whose name holds this text; all otherwise.")] = "",
     page: Annotated[Path | None, typer.Option("--markdown", help="A page to put the table into.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON for machines.")] = False,
 ) -> None:
     """Compare decoders on the same studies."""
-    results = [simulate(world, functions) for world in WORLDS]
+    results = [simulate(world, functions) for world in WORLDS if only in world.name]
     if patients is not None:
         results += [dosing(patients, epsilon) for epsilon in (1.0, 0.3)]
     if as_json:
@@ -221,8 +222,8 @@ def main(
         Console(width=150).print(shown)
     if page is not None:
         write(results, page)
-    reference = results[0]
-    if not all(e.holds for e in results) or reference.mean("published") < 4 * reference.mean("default"):
+    far = [e.mean("published") >= 4 * e.mean("default") for e in results if e.name == "reference"]
+    if not all(e.holds for e in results) or not all(far):
         sys.exit(1)
 
 
