@@ -28,6 +28,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 import warfarin
+from pages import put_table
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -191,15 +192,6 @@ def row(errors: Errors) -> list[str]:
     return [errors.name, *cells]
 
 
-def write(results: list[Errors], path: Path) -> None:
-    """Puts the table between the two marks of a page."""
-    lines = ["| | " + " | ".join(COLUMNS) + " |", "|---|" + "---|" * len(COLUMNS)]
-    lines += ["| " + " | ".join(row(errors)) + " |" for errors in results]
-    before, _, rest = path.read_text().partition("<!-- decoders.py -->")
-    _, _, after = rest.partition("<!-- end -->")
-    path.write_text(f"{before}<!-- decoders.py -->\n" + "\n".join(lines) + f"\n<!-- end -->{after}")
-
-
 def main(
     functions: Annotated[int, typer.Option(help="Reward functions per world.")] = 20,
     patients: Annotated[Path | None, typer.Option("--warfarin", help="The IWPC data set as CSV.")] = None,
@@ -221,7 +213,7 @@ def main(
             shown.add_row(*row(errors))
         Console(width=150).print(shown)
     if page is not None:
-        write(results, page)
+        put_table(page, "decoders.py", ["", *COLUMNS], [row(errors) for errors in results])
     far = [e.mean("published") >= 4 * e.mean("default") for e in results if e.name == "reference"]
     if not all(e.holds for e in results) or not all(far):
         sys.exit(1)

@@ -20,6 +20,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+from pages import put_table
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -79,15 +80,6 @@ def cells(r: dict[str, Any]) -> list[str]:
 HEADER = ["epsilon", "Tacit", "published", "random play"]
 
 
-def write(rows: list[dict[str, Any]], path: Path) -> None:
-    """Puts the table between the two marks of a page."""
-    lines = ["| " + " | ".join(HEADER) + " |", "|" + "---|" * len(HEADER)]
-    lines += ["| " + " | ".join(cells(r)) + " |" for r in rows]
-    before, _, rest = path.read_text().partition("<!-- hartmann.py -->")
-    _, _, after = rest.partition("<!-- end -->")
-    path.write_text(f"{before}<!-- hartmann.py -->\n" + "\n".join(lines) + f"\n<!-- end -->{after}")
-
-
 def main(
     studies: Annotated[int, typer.Option(help="Studies per epsilon.")] = 40,
     lengthscale: Annotated[float, typer.Option(help="Of the squared exponential kernel.")] = 0.3,
@@ -123,7 +115,7 @@ def main(
             table.add_row(*cells(r))
         Console().print(table)
     if page is not None:
-        write(rows, page)
+        put_table(page, "hartmann.py", HEADER, [cells(r) for r in rows])
     if any(r["regret"] > r["published"] for r in rows):
         sys.exit(1)
 

@@ -20,6 +20,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+from pages import put_table
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -160,19 +161,6 @@ def cells(result: Result) -> list[str]:
 HEADER = ["dimensions", "kernel", "rounds", "epsilon", "random play", "planned", "measured", "ratio"]
 
 
-def markdown(results: list[Result]) -> str:
-    lines = ["| " + " | ".join(HEADER) + " |", "|" + "---|" * len(HEADER)]
-    return "\n".join(lines + ["| " + " | ".join(cells(r)) + " |" for r in results])
-
-
-def write(results: list[Result], path: Path) -> None:
-    """Puts the table between the two marks of a page."""
-    text = path.read_text()
-    before, _, rest = text.partition("<!-- planned.py -->")
-    _, _, after = rest.partition("<!-- end -->")
-    path.write_text(f"{before}<!-- planned.py -->\n{markdown(results)}\n<!-- end -->{after}")
-
-
 def main(
     quick: Annotated[bool, typer.Option(help="Four functions each, to see that it runs.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="JSON for machines.")] = False,
@@ -196,7 +184,7 @@ def main(
             table.add_row(*cells(result))
         Console().print(table)
     if page is not None:
-        write(results, page)
+        put_table(page, "planned.py", HEADER, [cells(r) for r in results])
     if not quick and not all(r.holds for r in results):
         sys.exit(1)
 
