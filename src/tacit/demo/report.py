@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import math
 from html import escape
-from importlib.resources import files
 from pathlib import Path
-from string import Template
 
 from tacit._version import __version__
 from tacit.demo import figures
 from tacit.demo.study import DemoResult
 from tacit.report import canvas
+from tacit.report.page import fill
 
 
 def write_report(result: DemoResult, path: str | Path) -> Path:
     """One HTML file with everything in it: no script, no font and no image from anywhere else."""
     drawn = _drawn(result)
-    template = Template((files("tacit.demo") / "page.html").read_text(encoding="utf-8"))
-    page = template.substitute(_words(result) | drawn)
+    page = fill("tacit.demo", _words(result) | drawn)
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page, encoding="utf-8")

@@ -31,25 +31,30 @@ def write_findings(found: Findings, path: str | Path) -> Path:
     return path
 
 
+def fill(room: str, words: dict[str, str]) -> str:
+    """The `page.html` of a room of this package, in the style that all pages share."""
+    template = Template((files(room) / "page.html").read_text(encoding="utf-8"))
+    return template.substitute(words, style=(files("tacit.report") / "style.css").read_text(encoding="utf-8").rstrip())
+
+
 def render(found: Findings) -> str:
     """The page as text: the same for the same released numbers."""
     policy = found.policy
-    template = Template((files("tacit.report") / "page.html").read_text(encoding="utf-8"))
-    page = template.substitute(
-        _drawn(found),
-        title=("" if policy.private else "NOT PRIVATE: ") + f"Tacit policy report: {words.headline(found)}",
-        watermark="" if policy.private else EVERY_SHEET,
-        headline=words.headline(found),
-        lead=words.lead(found),
-        banner=promise.banner(policy),
-        tiles="\n".join(promise.tiles(policy)),
-        short="\n".join(f"<li>{sentence}</li>" for sentence in words.in_short(found)),
-        promise=_table(promise.rows(policy)),
-        facts=_table(making.facts(policy)),
-        problem=making.problem(policy),
-        meaning="\n".join(f"<p>{paragraph}</p>" for paragraph in promise.meaning(policy)),
-        version=escape(__version__),
-    )
+    told = {
+        "title": ("" if policy.private else "NOT PRIVATE: ") + f"Tacit policy report: {words.headline(found)}",
+        "watermark": "" if policy.private else EVERY_SHEET,
+        "headline": words.headline(found),
+        "lead": words.lead(found),
+        "banner": promise.banner(policy),
+        "tiles": "\n".join(promise.tiles(policy)),
+        "short": "\n".join(f"<li>{sentence}</li>" for sentence in words.in_short(found)),
+        "promise": _table(promise.rows(policy)),
+        "facts": _table(making.facts(policy)),
+        "problem": making.problem(policy),
+        "meaning": "\n".join(f"<p>{paragraph}</p>" for paragraph in promise.meaning(policy)),
+        "version": escape(__version__),
+    }
+    page = fill("tacit.report", _drawn(found) | told)
     return page.replace(" %", "\N{NO-BREAK SPACE}%")
 
 
