@@ -26,9 +26,23 @@ def torch_engine() -> Engine:
     return engine("cpu")
 
 
-@pytest.fixture(params=["array-api-strict", "torch"])
+def cuda_engine() -> Engine:
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("there is no GPU here")
+    return engine("cuda")
+
+
+ENGINES = {
+    "array-api-strict": lambda: Engine(array_api_strict, rows=128),
+    "torch": torch_engine,
+    "cuda": cuda_engine,
+}
+
+
+@pytest.fixture(params=ENGINES)
 def other(request: pytest.FixtureRequest) -> Engine:
-    return Engine(array_api_strict, rows=128) if request.param == "array-api-strict" else torch_engine()
+    return ENGINES[request.param]()
 
 
 def problem(kernel: Kernel | None = None, advantage: bool = False) -> Problem:
