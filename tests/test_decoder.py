@@ -74,7 +74,7 @@ def test_counts_of_contexts_come_back_from_the_sum() -> None:
     contexts, y = domain.sample_points(1000, rng), rng.uniform(-1, 1, 1000)
     influence = rng.normal(size=(1000, 5))
     influence /= np.linalg.norm(influence, axis=1, keepdims=True)
-    rows = layout.rows(influence, y, contexts, np.ones(1000))
+    rows = layout.rows(influence, np.ones(1000), y, contexts, np.ones(1000))
     assert np.linalg.norm(rows, axis=1).max() <= 1 + 1e-12
     b, counts, energy = layout.split(rows.sum(axis=0))
     assert counts is not None

@@ -44,9 +44,9 @@ class _World:
         self.environment, self.noise, self.seconds = environment, noise, 0.0
 
     def reward(self, actions: Floats, contexts: Floats) -> Floats:
-        started = time.perf_counter()
+        started = time.process_time()
         rewards = self.environment.reward(actions, contexts, self.noise)
-        self.seconds += time.perf_counter() - started
+        self.seconds += time.process_time() - started
         return rewards
 
 
@@ -59,11 +59,11 @@ def run_job(job: Job) -> Row:
     world = _World(environment, stream(base, job.seed, 2))
     setting = Setting(environment.problem, job.rounds, job.epsilon, job.delta, environment.noise)
     with PeakMemory() as peak:
-        started = time.perf_counter()
+        started = time.process_time()
         learner = learner_named(job.learner)(setting, stream(base, job.seed, 4))
         played = _inside(learner.play(contexts, world.reward), contexts, environment, "played")
         decided = _inside(learner.decide(stick.fresh), stick.fresh, environment, "decided")
-        seconds = time.perf_counter() - started - world.seconds
+        seconds = time.process_time() - started - world.seconds
     earned = environment.mean(played, contexts)
     return asdict(job) | {
         "error_rate": stick.error_rate(decided),

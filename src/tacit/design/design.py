@@ -21,7 +21,7 @@ from tacit.arrays import NUMPY, Array, Engine, engine, to_numpy
 from tacit.contexts.cells import Cells
 from tacit.core import Budget, Encoding, private_sum
 from tacit.design.cube import WellSpread
-from tacit.design.features import CHUNK, Features, KernelMap, Moments, chunks, clipped, moments
+from tacit.design.features import CHUNK, Features, KernelMap, Moments, chunks, moments, shrinkage
 from tacit.design.landmarks import pivots
 from tacit.design.layout import CONTEXT_SHARE, ENERGY_SHARE, Layout
 from tacit.design.tuning import choose_tau, influence_quantile
@@ -155,7 +155,7 @@ class Design:
         kernel = engine.fused(self.problem.k.__call__) if self.problem.k.rowwise else None
 
         def finish(q: Array, points: Array, y: Array, known: Array) -> Array:
-            return layout.rows(clipped(q, clip) / clip, y, points[:, at:], known)
+            return layout.rows(q, shrinkage(q, clip) / clip, y, points[:, at:], known)
 
         fused = engine.fused(finish)
 

@@ -88,6 +88,11 @@ def moments(Phi: Array, q: Array, clip: float) -> Moments:
 
 def clipped(q: Array, clip: float) -> Array:
     """q_s = q min(1, s / |q|)"""
+    return q * shrinkage(q, clip)[:, None]
+
+
+def shrinkage(q: Array, clip: float) -> Array:
+    """min(1, s / |q|)"""
     xp = array_namespace(q)
-    norm = xp.sqrt(xp.sum(q * q, axis=1))
-    return q * xp.clip(clip / xp.clip(norm, min=TINY), max=1.0)[:, None]
+    norm = xp.sqrt(xp.vecdot(q, q))
+    return xp.clip(clip / xp.clip(norm, min=TINY), max=1.0)

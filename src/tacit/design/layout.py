@@ -42,10 +42,10 @@ class Layout:
     def influence_share(self) -> float:
         return 1.0 - self.context_share - self.energy_share
 
-    def rows(self, influence: Array, y: Array, contexts: Array, known: Array) -> Array:
-        """Rows for influences that are clipped and divided by the clip; `known` is 0 for records that add nothing."""
-        xp = array_namespace(influence)
-        blocks = [influence * (math.sqrt(self.influence_share) * y)[:, None]]
+    def rows(self, q: Array, weight: Array, y: Array, contexts: Array, known: Array) -> Array:
+        """Rows for influences `weight * q` of norm at most 1; `known` is 0 for records that add nothing."""
+        xp = array_namespace(q)
+        blocks = [q * (math.sqrt(self.influence_share) * weight * y)[:, None]]
         if self.cells is not None:
             blocks.append(self.cells.onehot(contexts) * (self._count_weight * known)[:, None])
         if self.energy_share:

@@ -32,9 +32,14 @@ class Stationary(Kernel):
     lengthscale: Lengthscale
     rowwise = True
 
+    @property
+    def stretch(self) -> float:
+        """What `of_square` wants the squared scaled distance to be multiplied by, which costs nothing on the way."""
+        return 1.0
+
     @abstractmethod
     def of_square(self, r2: Array) -> Array:
-        """The kernel as a function of the squared scaled distance. May overwrite its argument."""
+        """The kernel as a function of the stretched squared distance. May overwrite its argument."""
 
     def __call__(self, A: Array, B: Array) -> Array:
         return self.of_square(self.squared_distance(A, B))
@@ -43,12 +48,12 @@ class Stationary(Kernel):
         # |a|^2 + |b|^2 - 2 a'b around the middle of the box: one matrix product, little cancellation.
         xp = array_namespace(A, B)
         A, B = A - 0.5, B - 0.5
-        scale = xp.asarray(self.lengthscale, dtype=A.dtype, device=_device(A))
+        scale = xp.asarray(self.lengthscale, dtype=A.dtype, device=_device(A)) / self.stretch**0.5
         A, B = A / scale, B / scale
-        r2 = (-2.0 * A) @ B.T
-        r2 += xp.sum(A * A, axis=1)[:, None]
-        r2 += xp.sum(B * B, axis=1)[None, :]
-        return xp.clip(r2, min=0.0)
+        one = xp.ones_like(A[:, :1]), xp.ones_like(B[:, :1])
+        left = xp.concat([-2.0 * A, xp.sum(A * A, axis=1)[:, None], one[0]], axis=1)
+        right = xp.concat([B, one[1], xp.sum(B * B, axis=1)[:, None]], axis=1)
+        return xp.clip(left @ right.T, min=0.0)
 
     def bind(self, names: Sequence[str], actions: int) -> Kernel:
         if isinstance(self.lengthscale, Sequence) and len(self.lengthscale) != len(names):
@@ -110,6 +115,10 @@ class Matern(Stationary):
             raise InputError(f"smoothness must be 0.5, 1.5 or 2.5, got {self.smoothness!r}: use RBF for the limit.")
         object.__setattr__(self, "lengthscale", _checked(self.lengthscale))
 
+    @property
+    def stretch(self) -> float:
+        return 2.0 * self.smoothness  # s^2 = 2 nu r^2
+
     def squared_distance(self, A: Array, B: Array) -> Array:
         if self.smoothness > 1:
             return super().squared_distance(A, B)
@@ -127,13 +136,11 @@ class Matern(Stationary):
 
     def of_square(self, r2: Array) -> Array:
         xp = array_namespace(r2)
-        if self.smoothness == 0.5:
-            return xp.exp(-xp.sqrt(r2))
-        if self.smoothness == 1.5:
-            s = xp.sqrt(3.0 * r2)
-            return (1.0 + s) * xp.exp(-s)
-        r2 *= 5.0
         s = xp.sqrt(r2)
+        if self.smoothness == 0.5:
+            return xp.exp(-s)
+        if self.smoothness == 1.5:
+            return (1.0 + s) * xp.exp(-s)
         r2 *= 1.0 / 3.0
         r2 += s
         r2 += 1.0
