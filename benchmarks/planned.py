@@ -3,7 +3,7 @@
     python benchmarks/planned.py [--quick] [--json] [--markdown docs/planning.md]
 
 For each setting reward functions are drawn from the prior (standard deviation 0.3, noise 0.3 around it, rewards in
-[-1, 1]); every function is a new study with fresh rewards, the default design and decoder, and one simulated release.
+[-1, 1]); every function is a new study with fresh rewards, two looks at them, and simulated releases.
 Kernel parameters are those of the truth; the law of contexts is learned from the budget, as by default. The command
 fails if a ratio of measured to planned error leaves 0.7 to 1.3.
 """
@@ -120,12 +120,20 @@ class Waves:
         return np.concatenate([np.cos(part @ self.O.T + self.b) @ self.a for part in parts])
 
 
+def released(design: tacit.Design, points: Floats, y: Floats, rng: np.random.Generator) -> tacit.Policy:
+    statistic = design.statistic()
+    statistic.add_points(points, y)
+    return statistic.simulate_release(rng)
+
+
 def measure(setting: Setting, quick: bool) -> Result:
     rng = np.random.default_rng(7)
     problem = problem_of(setting)
     budget = tacit.Budget(setting.epsilon, DELTA)
     forecast = tacit.plan(problem, horizon=setting.rounds, budget=budget, signal=SIGNAL, noise=NOISE).forecast
-    design = tacit.Design.build(problem, horizon=setting.rounds, budget=budget, rng=rng, signal=SIGNAL, noise=NOISE)
+    design = tacit.Design.build(
+        problem, horizon=setting.rounds, budget=budget, rng=rng, signal=SIGNAL, noise=NOISE, looks=2
+    )
     waves = Waves(setting, 4 if quick else setting.functions, rng)
     points = rng.random((setting.rounds, problem.dimension))
     f = waves(points)
@@ -135,9 +143,9 @@ def measure(setting: Setting, quick: bool) -> Result:
     best = waves(grid).reshape(CONTEXTS, len(menu), -1).max(axis=1)
     errors = []
     for i in range(f.shape[1]):
-        statistic = design.statistic()
-        statistic.add_points(points, np.clip(f[:, i] + NOISE * rng.normal(size=len(f)), -1.0, 1.0))
-        chosen = statistic.simulate_release(rng).decide_points(contexts)
+        y = np.clip(f[:, i] + NOISE * rng.normal(size=len(f)), -1.0, 1.0)
+        first = released(design, points, y, rng)
+        chosen = released(tacit.refine(design, first), points, y, rng).decide_points(contexts)
         value = waves(np.hstack([chosen, contexts]))[:, i]
         errors.append(float(np.mean(np.maximum(best[:, i], value) - value)))
     spread = float(np.std(errors, ddof=1) / np.sqrt(len(errors)))

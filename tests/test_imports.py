@@ -24,6 +24,7 @@ ROOMS = [
     ["paper", "design"],
     ["decoder", "planning"],
     ["policy"],
+    ["refinement"],
     ["report"],
     ["statistic"],
     ["once", "partial"],

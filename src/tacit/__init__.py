@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tacit.once import decide_once
     from tacit.planning import plan
     from tacit.policy import Policy
+    from tacit.refinement import refine
     from tacit.problem import Problem
     from tacit.statistic import Statistic
 
@@ -31,6 +32,7 @@ _ROOMS = {
     "once": ("decide_once",),
     "planning": ("plan",),
     "policy": ("Policy",),
+    "refinement": ("refine",),
     "problem": ("Problem",),
     "statistic": ("Statistic",),
 }
@@ -41,7 +43,7 @@ __all__ = [
     "Ball", "Bandit", "Box", "Budget", "BudgetError", "Catalogue", "Categorical", "Categories", "Decision", "Design",
     "Guarantee", "InputError", "Joint", "Ledger", "Linear", "Matern", "Mixed", "Policy", "Problem", "RBF",
     "RationalQuadratic", "RequestConflictError", "Separable", "Simplex", "StateError", "Statistic", "TacitError",
-    "__version__", "contexts", "decide_once", "kernels", "paper", "plan",
+    "__version__", "contexts", "decide_once", "kernels", "paper", "plan", "refine",
 ]  # fmt: skip
 
 

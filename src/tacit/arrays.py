@@ -25,7 +25,7 @@ from tacit.tables import Floats
 Array = Any
 T = TypeVar("T")
 R = TypeVar("R")
-CPU_ROWS, GPU_ROWS = 128, 65_536  # rows per product: what fits a cache, and what fills a GPU
+CPU_ROWS, GPU_ROWS = 512, 65_536  # rows per product: what fits a cache, and what fills a GPU
 
 
 @dataclass(frozen=True)

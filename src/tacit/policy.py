@@ -25,6 +25,7 @@ SCHEMA = 1
 CANDIDATES = 256
 ROWS = 1024  # contexts decided at a time
 REFINEMENTS = 2
+DELTA = 1e-6  # at which a budget stated as rho is shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +44,7 @@ class Policy:
     def from_release(cls, design: Design, released: Released) -> Policy:
         posterior = decode(design, released)
         facts = design.facts() | {"records": released.records, "rank": design.rank}
-        return cls(design.problem, released.guarantee, posterior, design.features.U, facts, receipt=released.receipt)
+        return cls(design.problem, _promise(design, released), posterior, design.features.U, facts, receipt=released.receipt)
 
     @property
     def private(self) -> bool:
@@ -73,12 +74,8 @@ class Policy:
 
     def std(self, actions: Any, contexts: Any) -> Any:
         """The posterior standard deviation of the expected reward, in the user's units."""
-        points = self._pairs(actions, contexts)
-        k_U = self.problem.k(points, self.landmarks)
-        explained = np.sum((k_U @ self.posterior.reduction) * k_U, axis=1)
-        variance = self.posterior.scale * self.problem.k.diagonal(points) - explained
         low, high = self.problem.reward_range
-        return np.sqrt(np.maximum(variance, 0.0)) * (high - low) / 2
+        return np.sqrt(self._variance(self._pairs(actions, contexts))) * (high - low) / 2
 
     def interval(self, actions: Any, contexts: Any, level: float = 0.9) -> tuple[Any, Any]:
         """The credible interval of the expected reward, `(low, high)`, in the user's units."""
@@ -106,6 +103,11 @@ class Policy:
 
     def _mean(self, points: Floats) -> Floats:
         return np.asarray(self.problem.k(points, self.landmarks) @ self.posterior.weights)
+
+    def _variance(self, points: Floats) -> Floats:
+        k_U = self.problem.k(points, self.landmarks)
+        explained = np.sum((k_U @ self.posterior.reduction) * k_U, axis=1)
+        return np.maximum(self.posterior.scale * self.problem.k.diagonal(points) - explained, 0.0)
 
     @cached_property
     def _menu(self) -> Floats:
@@ -259,6 +261,13 @@ class _JointScorer(_Scorer):
 
     def at(self, X: Floats) -> Floats:
         return self._policy._mean(np.hstack([X, self._C]))
+
+
+def _promise(design: Design, released: Released) -> Guarantee:
+    """Of everything that was released from these records so far."""
+    if design.earlier is not None:
+        return released.guarantee.after(design.earlier.guarantee)
+    return released.guarantee if design.whole is None else released.guarantee.at(design.whole.delta or DELTA)
 
 
 def _read_json(path: Path) -> dict[str, Any]:

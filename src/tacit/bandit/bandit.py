@@ -17,10 +17,11 @@ from tacit.once import decide_once
 from tacit.policy import Policy
 from tacit.problem import Problem
 from tacit.progress import Progress, silent
+from tacit.refinement import refine
 from tacit.statistic import Statistic, quiet
 from tacit.tables import labels, number
 
-RELEASE = "release"
+RELEASE, FIRST_LOOK = "release", "first look"
 
 
 @dataclass(frozen=True)
@@ -53,12 +54,14 @@ class Bandit:
         horizon: int,
         budget: Budget,
         rng: np.random.Generator | int | None = None,
+        looks: int = 2,
         progress: Progress = silent,
         **design: Any,
     ) -> Bandit:
         """Builds the design (see `Design.build` for further options) and the study that will follow it.
 
-        `rng` draws the design's public coins; by default they come from the operating system.
+        `rng` draws the design's public coins; by default they come from the operating system. At its release a study
+        looks at its rounds twice, which is more accurate at the same budget (see `tacit.refine`); `looks=1` does not.
         """
         if problem.play is not None:
             raise InputError("a Bandit plays uniformly: `play` is for data that was logged some other way.")
@@ -66,7 +69,9 @@ class Bandit:
         store.require_empty()
         spec = problem.spec()
         coins = np.random.default_rng() if rng is None else rng
-        built = Design.build(problem, horizon=horizon, budget=budget, rng=coins, progress=progress, **design)
+        built = Design.build(
+            problem, horizon=horizon, budget=budget, rng=coins, looks=looks, progress=progress, **design
+        )
         store.create(spec, built.facts(), built.arrays(), budget)
         return cls(store, built)
 
@@ -137,11 +142,16 @@ class Bandit:
 
         Called again, here or in another process, it returns the same policy: never a fresh draw, never a second charge.
         """
-        event = release_event(self.design.encoding, self.design.budget)  # a pure budget fails here, before closing
+        whole = self.design.whole or self.design.budget
+        event = release_event(self.design.encoding, whole)  # a pure budget fails here, before closing
         if not self._store.closed():
             self.ledger.require_room(event)
-        statistic = self._statistic(self._store.close(), progress)
-        return statistic.release(ledger=self.ledger, request=RELEASE)
+        rounds = self._store.close()
+        if self.design.whole is None:
+            return self._statistic(rounds, progress).release(ledger=self.ledger, request=RELEASE)
+        first = self._statistic(rounds, progress).release(ledger=self.ledger, request=FIRST_LOOK)
+        second = self._second(first, progress)
+        return self._statistic(rounds, progress, second).release(ledger=self.ledger, request=RELEASE)
 
     def decide_once(self, context: Any, *, epsilon: float, request: str | None = None, candidates: int = 1024) -> Any:
         """One private decision from the rounds so far, charged `epsilon` (see `tacit.decide_once`).
@@ -153,8 +163,16 @@ class Bandit:
             statistic, context, epsilon=epsilon, ledger=self.ledger, request=request, candidates=candidates
         )
 
-    def _statistic(self, rounds: int, progress: Progress) -> Statistic:
-        statistic = self.design.statistic()
+    def _second(self, first: Policy, progress: Progress) -> Design:
+        """The design of the second look: written down before it is used, so that every process has the same."""
+        kept = self._store.second()
+        if kept is None:
+            design = refine(self.design, first, progress=progress)
+            kept = self._store.keep_second(design.facts(), design.arrays())
+        return Design.restore(self.problem, *kept)
+
+    def _statistic(self, rounds: int, progress: Progress, design: Design | None = None) -> Statistic:
+        statistic = (design or self.design).statistic()
         for points, y, users in self._store.rounds(rounds):
             statistic.add_points(points, y, users)
             progress("adding rounds", statistic.records, rounds)

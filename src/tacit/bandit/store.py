@@ -53,6 +53,13 @@ _study = Table(
     Column("created", Float, nullable=False),
     Column("closed", Integer),  # the number of rounds at release; no round is asked after it is set
 )
+_second = Table(  # the design of the second look, once the first was released
+    "tacit_second_look",
+    metadata,
+    Column("id", Integer, CheckConstraint("id = 1"), primary_key=True),
+    Column("design", Text, nullable=False),
+    Column("arrays", LargeBinary, nullable=False),
+)
 _rounds = Table(
     "tacit_rounds",
     metadata,
@@ -165,6 +172,24 @@ class Store:
     def closed(self) -> bool:
         query = select(_study.c.closed)
         return perform(self.engine, lambda connection: connection.execute(query).scalar_one()) is not None
+
+    def second(self) -> tuple[dict[str, Any], dict[str, Floats]] | None:
+        """The design of the second look, if there is one."""
+        row = perform(self.engine, lambda connection: connection.execute(select(_second)).one_or_none())
+        return None if row is None else (json.loads(row.design), _unpack(bytes(row.arrays)))
+
+    def keep_second(self, facts: dict[str, Any], arrays: dict[str, Floats]) -> tuple[dict[str, Any], dict[str, Floats]]:
+        """Writes it down, unless somebody else did: everybody goes on with what is written."""
+        row = {"id": 1, "design": json.dumps(facts), "arrays": _pack(arrays)}
+
+        def attempt(connection: Connection) -> None:
+            if connection.execute(select(_second.c.id)).one_or_none() is None:
+                connection.execute(insert(_second).values(row))
+
+        perform(self.engine, attempt, queue=_study)
+        kept = self.second()
+        assert kept is not None
+        return kept
 
     def rounds(self, last: int) -> Iterator[tuple[Floats, Floats, list[str | None]]]:
         """Joint points, scaled rewards (NaN where none came) and users of rounds 1 to `last`, page by page."""

@@ -26,9 +26,9 @@ def measure(
     """Stages, peers (NumPy only) and growth from a hundredth of `most` up to it; 0 leaves growth out."""
     on = engine(device)
     timed = stages(rank, rows, on, device or "numpy", points, progress=progress)
-    beside = peers(rank, rows) if compare and device is None else []
     sizes = [most // 100, most // 30, most // 10, most // 3, most] if most else []
     grown = growth(growth_rank, sizes, on, progress=progress) if sizes else None
+    beside = peers(rank, rows) if compare and device is None else []  # last: some need much memory
     return {
         "stages": [asdict(stage) for stage in timed],
         "peers": beside,

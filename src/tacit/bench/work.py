@@ -17,6 +17,7 @@ from tacit.problem import Problem
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
 PIECE = 2**20  # records made at a time, a multiple of every block: memory does not grow with their number
+SLICE = 2**16  # records added at a time on a CPU
 
 
 def problem() -> Problem:
@@ -69,14 +70,16 @@ def seconds(work: Callable[[], Any], repeats: int = 1) -> float:
     return min(times)
 
 
-def add_seconds(design: Design, total: int, on: Engine) -> float:
-    """The time to add `total` records, without the time to make them. One block first, so that nothing is new."""
-    warm = design.statistic(on)
+def add_seconds(design: Design, total: int, on: Engine, between: Callable[[], None] = lambda: None) -> float:
+    """The time to add `total` records, without the time to make them, or that of what is done `between` pieces."""
+    warm = design.statistic(on)  # one block first, so that nothing is new
     for points, y in records(min(total, on.rows), on):
         warm.add_points(points, y)
-    statistic, spent = design.statistic(on), 0.0
+    statistic, spent, piece = design.statistic(on), 0.0, SLICE if on.device is None else PIECE
     for points, y in records(total, on):
-        started = time.perf_counter()
-        statistic.add_points(points, y)
-        spent += time.perf_counter() - started
+        for start in range(0, len(y), piece):
+            started = time.perf_counter()
+            statistic.add_points(points[start : start + piece], y[start : start + piece])
+            spent += time.perf_counter() - started
+            between()
     return spent

@@ -30,6 +30,9 @@ def plan(
         tuple[float, float] | None, typer.Option(help="The range in which the true lengthscales may lie.")
     ] = None,
     rank: Annotated[int | None, typer.Option(help="The largest number of landmarks.")] = None,
+    looks: Annotated[
+        int, typer.Option(min=1, max=2, help="How often the release will look at the records; twice is more accurate.")
+    ] = 2,
     figure: Annotated[Path | None, typer.Option(help="Draw the trade-off: a PNG, SVG or HTML file.")] = None,
     json: Json = False,
 ) -> None:
@@ -58,6 +61,7 @@ def plan(
             noise=noise,
             lengthscales=lengthscales,
             rank=rank,
+            looks=looks,
             progress=show,
         )
         forecast = planned.forecast

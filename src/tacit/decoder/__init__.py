@@ -6,6 +6,9 @@ With the prior f ~ GP(0, v k' + o) on the landmarks, f(U) = L theta, the posteri
 the level of all rewards together. The expectations are over the contexts that came, as far as the released counts tell;
 `c` is released too; the scale `v`, the lengthscales of k' and its kind are chosen by the evidence of `bhat`. All of it
 touches released numbers only.
+
+Where records were compared with an earlier policy f1 = phi' theta1 and residuals clipped at `r`, the vector is about
+what f1 got wrong, r bhat = G (theta - theta1) + r e, and what the earlier release said counts too.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from tacit import linalg
 from tacit.core import Released
 from tacit.decoder.evidence import choose
 from tacit.decoder.kinds import kinds
-from tacit.design import Design, Moments
+from tacit.design import Design, Moments, Seen
 from tacit.kernels.ard import lengthscales
 from tacit.tables import Floats
 
@@ -37,6 +40,7 @@ class Posterior:
     scale: float
     energy: float
     lengthscales: tuple[float, ...]
+    seen: Seen | None = None  # what was released, for a later look; not kept in files
 
 
 def decode(design: Design, released: Released) -> Posterior:
@@ -50,7 +54,16 @@ def decode(design: Design, released: Released) -> Posterior:
     b, G = s * total, n * law.signal
     sigma = s * noise / np.sqrt(design.layout.influence_share)
     N = n * c * law.energy + sigma**2 * np.eye(design.rank)
-    return _posterior(design, b, G, N, c)
+    if (earlier := design.earlier) is None:
+        return _posterior(design, _seen(b, G, N), c)
+    r, theta1 = earlier.reach, design.features.L.T @ earlier.weights
+    return _posterior(design, earlier.seen + _seen(r * b + G @ theta1, G, r**2 * N), r**2 * c)
+
+
+def _seen(b: Floats, G: Floats, N: Floats) -> Seen:
+    """b = G theta + noise of covariance N, whitened."""
+    R = linalg.cholesky(N)
+    return Seen(linalg.solve_lower(R, G), linalg.solve_lower(R, b))
 
 
 def usca_weights(design: Design, released: Released) -> Floats:
@@ -66,19 +79,18 @@ def _law(design: Design, counts: Floats, noise: float) -> Moments:
     return design.moments_under(cells, cells.laws(counts, design.layout.count_noise(noise)))
 
 
-def _posterior(design: Design, b: Floats, G: Floats, N: Floats, c: float) -> Posterior:
+def _posterior(design: Design, seen: Seen, c: float) -> Posterior:
     U, L, k = design.features.U, design.features.L, design.problem.k
-    R = linalg.cholesky(N)
-    M = linalg.solve_upper(L, linalg.solve_lower(R, G).T).T
+    M, z = linalg.solve_upper(L, seen.A.T).T, seen.z  # f(U) = L theta
     offset = 0.0 if design.problem.advantage else OFFSET
     kernels, actions = kinds(k, design.problem.dimension), design.problem.actions.dimension
-    best = choose(kernels, U, M, linalg.solve_lower(R, b), offset, actions)
+    best = choose(kernels, U, M, z, offset, actions)
     v = best.scale
     K = v * best.kernel(U, U) + offset
     # f(U) ~ N(0, K), z = M f(U) + noise:  gain = K M' (I + M K M')^-1;  weights = Kuu^-1 E[f(U)]
-    S = linalg.cholesky(np.eye(len(b)) + M @ K @ M.T)
+    S = linalg.cholesky(np.eye(len(z)) + M @ K @ M.T)
     half = linalg.solve_lower(S, M @ K)
-    mean = half.T @ linalg.solve_lower(S, linalg.solve_lower(R, b))
+    mean = half.T @ linalg.solve_lower(S, z)
     inverse = linalg.solve_upper(L, linalg.solve_lower(L, np.eye(len(L))))  # Kuu^-1
     covariance = K - half.T @ half
     return Posterior(
@@ -87,4 +99,5 @@ def _posterior(design: Design, b: Floats, G: Floats, N: Floats, c: float) -> Pos
         scale=v,
         energy=c,
         lengthscales=tuple(lengthscales(best.kernel)),
+        seen=seen,
     )

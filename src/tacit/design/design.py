@@ -9,8 +9,8 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import asdict, dataclass
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,11 +21,13 @@ from tacit.arrays import NUMPY, Array, Engine, engine, to_numpy
 from tacit.contexts.cells import Cells
 from tacit.core import Budget, Encoding, private_sum
 from tacit.design.cube import WellSpread
+from tacit.design.earlier import Earlier
 from tacit.design.features import CHUNK, Features, KernelMap, Moments, chunks, moments, shrinkage
 from tacit.design.landmarks import pivots
-from tacit.design.layout import CONTEXT_SHARE, ENERGY_SHARE, Layout
+from tacit.design.layout import CONTEXT_SHARE, ENERGY_SHARE, FIRST_ENERGY_SHARE, Layout
 from tacit.design.tuning import choose_tau, influence_quantile
 from tacit.errors import InputError
+from tacit.kernels import Kernel
 from tacit.problem import Problem
 from tacit.progress import Progress, silent
 from tacit.tables import Floats
@@ -38,6 +40,7 @@ COARSE_RANK = 150
 TUNING_POINTS = 2048
 CLIP_POINTS = 8192
 LAW_POINTS = 32_768
+FIRST_LOOK = 0.3  # of the budget
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +57,8 @@ class Design:
     moments: Moments
     layout: Layout
     unit: str = "record"
+    earlier: Earlier | None = None  # records tell what this got wrong
+    whole: Budget | None = None  # of two looks at the same records, of which this is the first
 
     @classmethod
     def build(
@@ -71,9 +76,11 @@ class Design:
         public_points: Floats | int | None = None,
         context_share: float | None = None,
         plain: bool = False,
+        looks: int = 1,
         signal: float = 0.3,
         noise: float = 0.3,
         device: str | Engine | None = None,
+        earlier: Earlier | None = None,
         progress: Progress = silent,
     ) -> Design:
         """Builds a design from public coins.
@@ -83,13 +90,15 @@ class Design:
         by predicted accuracy unless given; `clip=math.inf` is the paper's unclipped influence. `signal` and `noise` are
         guesses of the standard deviations of the reward function and of the noise, in units of half the reward range.
         `context_share` of the budget learns who really comes, for the decoder: 15 % where the problem has no generator,
-        none where it has; `plain` releases USCA's own statistic and nothing else. `device="cuda"` does the heavy work
-        on a GPU. `landmarks` and `public_points` (a number, or the points in unit coordinates) are for experts and
-        tests.
+        none where it has; `plain` releases USCA's own statistic and nothing else. `looks=2` keeps most of the budget for
+        a second look at the same records, which is more accurate (see `tacit.refine`, which also passes `earlier`).
+        `device="cuda"` does the heavy work on a GPU. `landmarks` and `public_points` (a number, or the points in unit
+        coordinates) are for experts and tests.
         """
         rng = _generator(rng)
         _check(horizon, budget, rank, tau, clip, context_share)
         private_sum(Encoding(rank=1, horizon=horizon), unit)  # an unknown unit fails here
+        whole, budget = (budget, first_part(budget)) if _twice(budget, looks) else (None, budget)
         points = _Points(problem, public_points, rng)
         progress("choosing tau and landmarks", 0, 2)
         if tau is None:
@@ -109,12 +118,17 @@ class Design:
         elif math.isinf(clip):
             clip = _largest_influence(features, A, points)
         law = _moments(features, A, clip, points, engine(device), progress)
-        layout = choose_layout(problem, features.rank, budget, context_share, plain)
-        return cls(problem, horizon, budget, features, A, float(tau), float(clip), law, layout, unit)
+        layout = choose_layout(problem, features.rank, budget, context_share, plain, first=whole is not None)
+        return cls(problem, horizon, budget, features, A, float(tau), float(clip), law, layout, unit, earlier, whole)
 
     @property
     def rank(self) -> int:
         return self.features.rank
+
+    @property
+    def rest(self) -> Budget | None:
+        """What is kept for the second look: nothing is lost between the two."""
+        return None if self.whole is None else Budget(rho=self.whole.zcdp - self.budget.zcdp)
 
     @property
     def encoding(self) -> Encoding:
@@ -132,7 +146,8 @@ class Design:
 
     def influence(self, points: Floats) -> Floats:
         """Rows q(w), not clipped. `|q(w)|` is the paper's sigmabar(w). Row i depends on point i alone."""
-        return _rowwise(self._influences, points)
+        map = self._influences
+        return map(points) if map.kernel.rowwise else _one_by_one(map.kernel, points, map.U) @ map.R
 
     def writer(self, engine: Engine) -> Callable[[Array, Array, Array], Array]:
         """What records write into the sum: (points, y, known) to rows of norm at most 1 (up to rounding)."""
@@ -146,22 +161,21 @@ class Design:
         return {}
 
     def _writer(self, engine: Engine) -> Callable[[Array, Array, Array], Array]:
-        influences, layout, clip, at = (
-            self._influences.on(engine),
-            self.layout,
-            self.clip,
-            self.problem.actions.dimension,
-        )
-        kernel = engine.fused(self.problem.k.__call__) if self.problem.k.rowwise else None
+        problem, layout, clip, at = self.problem, self.layout, self.clip, self.problem.actions.dimension
+        U, R = engine.put(self.features.U), engine.put(self._influences.R)
+        kernel = engine.fused(problem.k.__call__) if problem.k.rowwise else partial(_one_by_one, problem.k)
+        earlier, weights = self.earlier, engine.put(self.earlier.weights if self.earlier else [])
 
-        def finish(q: Array, points: Array, y: Array, known: Array) -> Array:
+        def finish(k_U: Array, q: Array, points: Array, y: Array, known: Array) -> Array:
+            if earlier is not None:
+                y = known * engine.xp.clip((y - k_U @ weights) / earlier.reach, -1.0, 1.0)
             return layout.rows(q, shrinkage(q, clip) / clip, y, points[:, at:], known)
 
         fused = engine.fused(finish)
 
         def rows(points: Array, y: Array, known: Array) -> Array:
-            q = kernel(points, influences.U) @ influences.R if kernel else _rowwise(influences, points)
-            return fused(q, points, y, known)
+            k_U = kernel(points, U)
+            return fused(k_U, k_U @ R, points, y, known)
 
         return rows
 
@@ -199,6 +213,8 @@ class Design:
         bits of a matrix product, which differ between machines."""
         digest = hashlib.sha256(np.ascontiguousarray(self.features.U, dtype="<f8").tobytes())
         numbers = [f"{value:.6e}" for value in (self.tau, self.clip, np.trace(self.whitening))]
+        if self.earlier is not None:
+            numbers += [f"{self.earlier.reach:.6e}", f"{np.linalg.norm(self.features.L.T @ self.earlier.weights):.4e}"]
         digest.update(
             json.dumps(
                 [self.problem.spec(), self.horizon, str(self.budget), self.unit, self.layout.context_share, numbers]
@@ -214,19 +230,20 @@ class Design:
             "whitening": self.whitening,
             "signal": self.moments.signal,
             "energy": self.moments.energy,
-        }
+        } | ({} if self.earlier is None else self.earlier.arrays())
 
     def facts(self) -> dict[str, Any]:
         """The scalars that go with `arrays()`."""
-        b = self.budget
         return {
             "horizon": self.horizon,
-            "budget": {"epsilon": b.epsilon, "delta": b.delta, "rho": b.rho},
+            "budget": asdict(self.budget),
             "tau": self.tau,
             "clip": self.clip,
             "unit": self.unit,
             "context_share": self.layout.context_share,
             "plain": not self.layout.energy_share,
+            "earlier": None if self.earlier is None else self.earlier.facts(),
+            "whole": None if self.whole is None else asdict(self.whole),
         }
 
     @classmethod
@@ -243,8 +260,12 @@ class Design:
             tau=facts["tau"],
             clip=facts["clip"],
             moments=Moments(arrays["signal"], arrays["energy"]),
-            layout=choose_layout(problem, features.rank, budget, facts["context_share"], facts["plain"]),
+            layout=choose_layout(
+                problem, features.rank, budget, facts["context_share"], facts["plain"], bool(facts.get("whole"))
+            ),
             unit=facts["unit"],
+            earlier=Earlier.restore(facts["earlier"], arrays) if facts.get("earlier") else None,
+            whole=Budget(**facts["whole"]) if facts.get("whole") else None,
         )
 
     def __repr__(self) -> str:
@@ -289,6 +310,18 @@ class _Points:
             start += n
 
 
+def first_part(budget: Budget) -> Budget:
+    """What the first of two looks spends, in whole units of the ledger."""
+    return Budget(rho=Budget(rho=FIRST_LOOK * budget.zcdp).zcdp)
+
+
+def _twice(budget: Budget, looks: int) -> bool:
+    """Two looks are two releases. A pure budget pays for none: its decisions get all of it."""
+    if looks not in (1, 2):
+        raise InputError(f"looks must be 1 or 2, got {looks!r}.")
+    return looks == 2 and not budget.pure
+
+
 def public_total(rank: int) -> int:
     """How many public points: the relative error of a rank x rank covariance from M points is about sqrt(rank / M)."""
     return int(np.clip(100 * rank, 20_000, 200_000))
@@ -308,15 +341,23 @@ def tune(
 
 
 def choose_layout(
-    problem: Problem, rank: int, budget: Budget, context_share: float | None = None, plain: bool = False
+    problem: Problem,
+    rank: int,
+    budget: Budget,
+    context_share: float | None = None,
+    plain: bool = False,
+    first: bool = False,
 ) -> Layout:
-    """What records write. A pure budget never releases the sum, so its decisions get all of it."""
+    """What records write. A pure budget never releases the sum, so its decisions get all of it.
+
+    The `first` of two looks measures the energy of the rewards better: it says how large residuals will be.
+    """
     if budget.pure or plain:
         return Layout(rank, None)
     if context_share is None:
         context_share = CONTEXT_SHARE if problem.generator is None else 0.0
     cells = Cells(problem.contexts) if context_share else None
-    return Layout(rank, cells, context_share, ENERGY_SHARE)
+    return Layout(rank, cells, context_share, FIRST_ENERGY_SHARE if first else ENERGY_SHARE)
 
 
 def choose_landmarks(problem: Problem, floor: float, rank: int, rng: np.random.Generator) -> Floats:
@@ -331,12 +372,9 @@ def choose_landmarks(problem: Problem, floor: float, rank: int, rng: np.random.G
     return pool[chosen]
 
 
-def _rowwise(map: KernelMap, points: Array) -> Array:
+def _one_by_one(kernel: Kernel, points: Array, U: Array) -> Array:
     """A kernel that is not ours may look at several rows at once: it is shown one at a time."""
-    if map.kernel.rowwise:
-        return map(points)
-    k_U = [map.kernel(points[i : i + 1, :], map.U) for i in range(points.shape[0])]
-    return array_namespace(points).concat(k_U, axis=0) @ map.R
+    return array_namespace(points).concat([kernel(points[i : i + 1, :], U) for i in range(points.shape[0])], axis=0)
 
 
 def _second_moment(features: Features, points: _Points, on: Engine, progress: Progress) -> Floats:

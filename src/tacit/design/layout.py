@@ -22,7 +22,7 @@ from tacit.tables import Floats
 
 Array = Any
 CONTEXT_SHARE = 0.15
-ENERGY_SHARE = 0.01
+ENERGY_SHARE, FIRST_ENERGY_SHARE = 0.01, 0.05
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,16 +16,26 @@ import numpy as np
 
 from tacit.core import Budget
 from tacit.design import Design
-from tacit.design.design import COARSE_RANK, DEFAULT_RANK, TUNING_POINTS, choose_landmarks, choose_layout, public_total
+from tacit.design.design import (
+    COARSE_RANK,
+    DEFAULT_RANK,
+    TUNING_POINTS,
+    choose_landmarks,
+    choose_layout,
+    first_part,
+    public_total,
+)
+from tacit.design.earlier import reach_for
 from tacit.design.features import clipped
 from tacit.design.tuning import choose_tau, influence_quantile
 from tacit.errors import InputError
 from tacit.kernels import Kernel
 from tacit.kernels.ard import lengthscales as lengthscales_of
 from tacit.kernels.ard import spread, with_lengthscales
-from tacit.planning.simulation import Simulation
+from tacit.planning.simulation import Look, Simulation
 from tacit.problem import Problem
 from tacit.progress import Progress, silent
+from tacit.tables import Floats
 
 TRUTHS = 4  # kernels that stand for a range of lengthscales
 MOST_ROUNDS = 10**9
@@ -65,14 +75,15 @@ def plan(
     signal: float = 0.3,
     noise: float = 0.3,
     lengthscales: Sequence[float] | None = None,
+    looks: int = 2,
     progress: Progress = silent,
 ) -> Plan:
     """Plans a study: the error to expect, what limits it, and the answers to the inverse questions.
 
     `signal` and `noise` are guesses of the standard deviations of the reward function and of the reward around it, in
     units of half the reward range. `lengthscales=(low, high)` says in which range the true ones may lie where that is
-    not known well; the problem's own are taken as true otherwise. `rng` draws public coins; the default makes plans
-    repeatable.
+    not known well; the problem's own are taken as true otherwise. `looks=1` is for a study that looks at its records
+    only once (see `tacit.refine`). `rng` draws public coins; the default makes plans repeatable.
     """
     if not isinstance(horizon, int | np.integer) or horizon < 1:
         raise InputError(f"horizon must be a whole number of rounds of at least 1, got {horizon!r}.")
@@ -83,7 +94,7 @@ def plan(
             )
     generator = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(rng)
     truths = _truths(problem, lengthscales)
-    return Plan(problem, int(horizon), budget, generator, rank or DEFAULT_RANK, signal, noise, truths, progress)
+    return Plan(problem, int(horizon), budget, generator, rank or DEFAULT_RANK, signal, noise, truths, looks, progress)
 
 
 def _truths(problem: Problem, lengthscales: Sequence[float] | None) -> list[Kernel]:
@@ -116,9 +127,10 @@ class Plan:
         signal: float,
         noise: float,
         truths: Sequence[Kernel],
+        looks: int = 2,
         progress: Progress = silent,
     ) -> None:
-        self.problem, self.horizon, self.budget = problem, horizon, budget
+        self.problem, self.horizon, self.budget, self.looks = problem, horizon, budget, looks
         self.signal, self.noise, self._rank = signal, noise, rank
         self._progress = progress
         progress("placing landmarks", 0, 2)
@@ -135,23 +147,12 @@ class Plan:
 
     def at(self, rounds: int, budget: Budget) -> Forecast:
         """The same for another number of rounds or another budget."""
-        share = choose_layout(self.problem, 1, budget).influence_share
-        rho = (budget.epsilon or 0.0) ** 2 / 8 if budget.pure else budget.zcdp * share
-        multiplier = 1.0 / math.sqrt(2.0 * rho)
-        top = slice(-COARSE_RANK, None)  # tau hardly depends on the small eigenvalues
-        tau = choose_tau(
-            self._simulation.Phi[:TUNING_POINTS, top],
-            self._simulation.d[top],
-            horizon=rounds,
-            multiplier=multiplier,
-            signal=self.signal,
-            noise=self.noise,
-        )
-        q = self._simulation.Phi / np.sqrt(rounds * self._simulation.d + tau)
-        s, variance = influence_quantile(q), self.noise**2
-        errors = self._simulation.errors(q, s, rounds, variance, 2.0 * s * multiplier)
-        nonprivate = float(np.mean(self._simulation.errors(q, s, rounds, variance, 0.0)))
-        uniform = self._simulation.uniform_error
+        multipliers = self._multipliers(budget)
+        tau, q, s = self._tuned(rounds, multipliers[0], self.signal, self.noise)
+        errors = self._simulation.errors(self._looks(rounds, q, s, multipliers))
+        without = self._looks(rounds, q, s, [0.0] * len(multipliers))
+        nonprivate = float(np.mean(self._simulation.errors(without)))
+        uniform, d = self._simulation.uniform_error, self._simulation.d
         error = float(np.mean(errors))
         return Forecast(
             rounds=rounds,
@@ -165,10 +166,45 @@ class Plan:
             tau=tau,
             clip=s,
             public_points=public_total(self._needed(tau / rounds)),
-            effective_dimension=float(np.sum(rounds * self._simulation.d / (rounds * self._simulation.d + tau))),
-            noise=2.0 * s * multiplier * float(np.sqrt(np.mean(np.sum(clipped(q, s) ** 2, axis=1)))) * self._unit,
+            effective_dimension=float(np.sum(rounds * d / (rounds * d + tau))),
+            noise=2.0 * s * multipliers[0] * float(np.sqrt(np.mean(np.sum(clipped(q, s) ** 2, axis=1)))) * self._unit,
             limited_by=self._limit(error, nonprivate, uniform, tau / rounds),
         )
+
+    def _multipliers(self, budget: Budget) -> list[float]:
+        """Of the privacy noise in each look."""
+        if budget.pure:
+            rhos = [(budget.epsilon or 0.0) ** 2 / 8]
+        elif self.looks == 1:
+            rhos = [budget.zcdp * choose_layout(self.problem, 1, budget).influence_share]
+        else:
+            first = first_part(budget)
+            rhos = [
+                first.zcdp * choose_layout(self.problem, 1, budget, first=True).influence_share,
+                (budget.zcdp - first.zcdp) * choose_layout(self.problem, 1, budget).influence_share,
+            ]
+        return [1.0 / math.sqrt(2.0 * rho) for rho in rhos]
+
+    def _tuned(self, rounds: int, multiplier: float, signal: float, noise: float) -> tuple[float, Floats, float]:
+        """(tau, influences, clip)"""
+        top = slice(-COARSE_RANK, None)  # tau hardly depends on the small eigenvalues
+        Phi, d = self._simulation.Phi, self._simulation.d
+        tau = choose_tau(
+            Phi[:TUNING_POINTS, top], d[top], horizon=rounds, multiplier=multiplier, signal=signal, noise=noise
+        )
+        q = Phi / np.sqrt(rounds * d + tau)
+        return tau, q, influence_quantile(q)
+
+    def _looks(self, rounds: int, q: Floats, s: float, multipliers: Sequence[float]) -> list[Look]:
+        variance = self.signal**2 + self.noise**2
+        first = self._simulation.look(q, s, rounds, variance, 2.0 * s * multipliers[0])
+        if len(multipliers) == 1:
+            return [first]
+        error = self._simulation.left(first)
+        reach, spread = reach_for(error, self.noise), math.hypot(error, self.noise)
+        _, q, s = self._tuned(rounds, multipliers[1], error / reach, self.noise / reach)
+        gain = math.erf(reach / (math.sqrt(2.0) * spread))
+        return [first, self._simulation.look(q, s, rounds, spread**2, 2.0 * s * reach * multipliers[1], gain)]
 
     def rounds_for(self, error: float) -> int:
         """The fewest rounds whose expected error is at most `error`, to within 5 %."""
@@ -215,7 +251,7 @@ class Plan:
         ])  # fmt: skip
 
     def design(self, *, rng: np.random.Generator | int, unit: str = "record", progress: Progress = silent) -> Design:
-        """The design of the planned study: its rounds, budget, rank and tau."""
+        """The design of the planned study, or of its first look: its rounds, budget, rank and tau."""
         return Design.build(
             self.problem,
             horizon=self.horizon,
@@ -224,6 +260,7 @@ class Plan:
             unit=unit,
             rank=self._rank,
             tau=self.forecast.tau,
+            looks=self.looks,
             progress=progress,
         )
 

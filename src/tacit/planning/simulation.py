@@ -10,6 +10,7 @@ over the actions of one context matters, so it is drawn context by context. Noth
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,6 +24,15 @@ POINTS = 4096  # public points behind every expectation
 CONTEXTS = 64  # where the error is read off
 FUNCTIONS = 128  # reward functions drawn from the prior
 Rng = np.random.Generator
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """One release: b = gain G theta + R e with unit noise e; `gain` is what clipping leaves of the signal."""
+
+    G: Floats
+    R: Floats
+    gain: float = 1.0
 
 
 class Simulation:
@@ -58,23 +68,40 @@ class Simulation:
     def uniform_error(self) -> float:
         return float(np.mean(self._best - self.values.mean(axis=1)))
 
-    def errors(self, q: Floats, s: float, rounds: int, variance: float, sigma: float) -> Floats:
-        """The error rate of each function if influences are `q`, clipped at `s`, with this variance of rewards around
-        the function and Gaussian noise of standard deviation `sigma` on the released vector."""
+    def errors(self, looks: Sequence[Look]) -> Floats:
+        """The error rate of each function after one look at the records, or after two: the second is told how far the
+        rewards are from what the first one learned."""
         rng = np.random.default_rng(self._seed)
-        v = self.signal**2
-        law = moments(self.Phi, q, s)
-        G = rounds * law.signal
-        N = rounds * (v + variance) * law.energy + sigma**2 * np.eye(len(G))
-        R = linalg.cholesky(N)
         guesses = []
         for B, theta in zip(self._roots, self._theta, strict=True):
-            H = G @ B  # bhat = H z + noise, theta = B z
-            released = G @ theta + R @ rng.normal(size=theta.shape)
-            estimate = v * B @ (H.T @ np.linalg.solve(v * H @ H.T + N, released))
-            guesses.append((self._grid @ estimate).reshape(*self.values.shape[:2], -1))
+            # theta = B t, t ~ N(0, C); each look sees b = H (t - t0) + noise, t0 the mean so far
+            mean, C = np.zeros(theta.shape), self.signal**2 * np.eye(len(theta))
+            for look in looks:
+                seen = look.gain * look.G @ (theta - B @ mean) + look.R @ rng.normal(size=theta.shape)
+                HC = look.G @ B @ C
+                S = HC @ (look.G @ B).T + look.R @ look.R.T
+                mean = mean + HC.T @ np.linalg.solve(S, seen)
+                C = C - HC.T @ np.linalg.solve(S, HC)
+            guesses.append((self._grid @ B @ mean).reshape(*self.values.shape[:2], -1))
         chosen = np.concatenate(guesses, axis=2).argmax(axis=1)[:, None, :]
         return (self._best - np.take_along_axis(self.values, chosen, axis=1)[:, 0]).mean(axis=0)
+
+    def left(self, look: Look) -> float:
+        """The standard deviation of what one look has not learned of the reward function."""
+        variance = []
+        for B in self._roots:
+            H = look.G @ B
+            V = np.linalg.solve(self.signal**2 * H @ H.T + look.R @ look.R.T, H)
+            learned = self.signal**4 * float(np.sum((self.d[:, None] * (B @ H.T)) * (B @ V.T)))
+            variance.append(self.signal**2 - learned)  # kernels are 1 on the diagonal
+        return float(np.sqrt(max(np.mean(variance), 0.0)))
+
+    def look(self, q: Floats, s: float, rounds: int, variance: float, sigma: float, gain: float = 1.0) -> Look:
+        """Influences `q` clipped at `s`; `variance` is the mean square of what a record adds, `sigma` the standard
+        deviation of the privacy noise."""
+        law = moments(self.Phi, q, s)
+        N = rounds * variance * law.energy + sigma**2 * np.eye(self.rank)
+        return Look(rounds * law.signal, linalg.cholesky(N), gain)
 
 
 def _pairs(problem: Problem, rng: Rng) -> Floats:

@@ -19,13 +19,14 @@ from tacit.arena.learners.linear_agents import LinearAgents
 from tacit.arena.learners.linear_local import LinearLocal
 from tacit.arena.learners.linear_shuffled import LinearShuffled
 from tacit.arena.learners.linucb_tree import LinUCBTree
-from tacit.arena.learners.tacit_release import Tacit, TacitPure
+from tacit.arena.learners.tacit_release import Tacit, TacitOnce, TacitPure
 from tacit.arena.learners.uniform_posterior import UniformPosterior
 from tacit.arena.learners.usca import USCA
 from tacit.arena.protocol import Learner
 
 LEARNERS: dict[str, type[Learner]] = {
     "tacit": Tacit,
+    "tacit-once": TacitOnce,
     "tacit-pure": TacitPure,
     "usca": USCA,
     "linucb-tree": LinUCBTree,

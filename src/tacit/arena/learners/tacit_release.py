@@ -1,8 +1,9 @@
-"""This project's own learners: one release for all decisions, and one pure decision at a time."""
+"""This project's own learners: releases for all decisions, and one pure decision at a time."""
 
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,16 +15,19 @@ from tacit.core import Budget, integer_weights
 from tacit.core.selection import sensitivity
 from tacit.design import Design
 from tacit.policy import Policy
+from tacit.refinement import refine
+from tacit.statistic import Statistic
 from tacit.tables import Floats
 
 NO_PRIVACY = Budget(rho=1e6)  # its noise is a thousandth of one record
 
 
 class Tacit(UniformPlay):
-    """Plays uniformly; each round adds q_s(w) y to one sum of bounded integers; the sum is released once, with Gaussian
-    noise; decisions maximise the posterior mean given the released numbers, for ever.
+    """Plays uniformly; each round adds q_s(w) y to one sum of bounded integers; the sum is released with Gaussian noise
+    for a part of the budget. For the rest of it the same rounds are looked at once more: what they add is how far their
+    rewards are from the first policy. Decisions maximise the posterior mean given both releases, for ever.
 
-    Landmarks, tau, clip and the decoder's hyperparameters are Tacit's own defaults. The decoder reckons with the
+    Landmarks, tau, clips and the decoder's hyperparameters are Tacit's own defaults. The decoder reckons with the
     expected Gram matrix, not the one that came: without privacy it is close to the posterior mean, not equal to it.
     """
 
@@ -32,32 +36,44 @@ class Tacit(UniformPlay):
     protects: ClassVar[str] = "context and reward"
     trust: ClassVar[str] = "central"
     counterpart: ClassVar[str | None] = "uniform-posterior"
+    looks: ClassVar[int] = 2
 
     def __init__(self, setting: Setting, rng: Rng) -> None:
         super().__init__(setting, rng)
         self.design = self.build()
-        self.statistic = self.design.statistic()
-        self._policy: Policy | None = None
 
     def build(self) -> Design:
         budget = self.setting.budget if self.setting.private else NO_PRIVACY
-        return Design.build(self.setting.problem, horizon=self.setting.horizon, budget=budget, rng=self.rng)
+        return Design.build(
+            self.setting.problem, horizon=self.setting.horizon, budget=budget, rng=self.rng, looks=self.looks
+        )
 
-    def add(self, points: Floats, rewards: Floats) -> None:
-        self.statistic.add_points(points, np.clip(rewards, -1.0, 1.0))
+    def collect(self, design: Design) -> Statistic:
+        """All rounds so far, as a private sum."""
+        statistic = design.statistic()
+        statistic.add_points(*self.data)
+        return statistic
 
-    @property
+    @cached_property
     def policy(self) -> Policy:
-        """Released once, after the last round."""
-        if self._policy is None:
-            self._policy = self.statistic.simulate_release(self.rng)
-        return self._policy
+        """Released after the last round."""
+        first = self.collect(self.design).simulate_release(self.rng)
+        if self.looks == 1:
+            return first
+        return self.collect(refine(self.design, first)).simulate_release(self.rng)
 
     def mean(self, points: Floats) -> Floats:
         return self.policy._mean(points)
 
     def decide(self, contexts: Floats) -> Floats:
         return self.policy.decide_points(contexts)
+
+
+class TacitOnce(Tacit):
+    """The same with one look: the whole budget for one release of the sum."""
+
+    name: ClassVar[str] = "Tacit release, one look"
+    looks: ClassVar[int] = 1
 
 
 class TacitPure(Tacit):
@@ -85,14 +101,19 @@ class TacitPure(Tacit):
     def mean(self, points: Floats) -> Floats:
         """mubar = q'b. PRIVATE: only a draw of `flip` may leave."""
         scale = self.design.clip / self.design.encoding.bound
-        return np.asarray(self.design.influence(points) @ (self.statistic._sum._value() * scale))
+        return np.asarray(self.design.influence(points) @ (self._total * scale))
 
     def decide(self, contexts: Floats) -> Floats:
         return self.menu[[self._choose(context) for context in contexts]]
 
+    @cached_property
+    def _total(self) -> Any:
+        """The sum itself, after the last round. PRIVATE."""
+        return self.collect(self.design)._sum._value()
+
     def _choose(self, context: Floats) -> int:
         theta = integer_weights(self.design.influence(pairs(self.menu, context[None, :])), self.design.encoding)
-        scores = theta @ self.statistic._sum._value()
+        scores = theta @ self._total
         return flip(scores, sensitivity(theta, self.design.encoding), self.setting.epsilon, self.rng)
 
 

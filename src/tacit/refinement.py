@@ -1,0 +1,76 @@
+"""A second look at the same records: they tell what the first one got wrong (see `tacit.design.earlier`).
+
+A share of the budget buys a first policy. The rest buys a second one from the same records, compared with the first:
+their residuals are smaller than their rewards, so they can be clipped closer, and less noise hides them.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tacit.arrays import Engine
+from tacit.core import Budget
+from tacit.design import Design, Earlier
+from tacit.design.earlier import reach_for
+from tacit.errors import InputError, StateError
+from tacit.policy import Policy
+from tacit.progress import Progress, silent
+
+QUIETEST = 0.05  # the least standard deviation of rewards that is reckoned with
+POINTS = 4096
+
+
+def refine(
+    design: Design,
+    policy: Policy,
+    *,
+    budget: Budget | None = None,
+    rng: np.random.Generator | int | None = None,
+    device: str | Engine | None = None,
+    progress: Progress = silent,
+) -> Design:
+    """The design of a second look, after `policy` was released from `design`. Public, like every design.
+
+    It spends `budget`, by default what `Design.build(..., looks=2)` kept for it. Add the same records again: what they
+    say in both looks is charged to the same ledger and adds up. Its coins follow from the first design unless `rng` is
+    given.
+    """
+    if policy.posterior.seen is None or not np.array_equal(policy.landmarks, design.features.U):
+        raise StateError("a second look follows a release: pass the policy that this design's release returned.")
+    if not design.layout.energy_share:
+        raise InputError("a plain design knows nothing of the noise: build it without plain=True for a second look.")
+    if (spend := budget or design.rest) is None:
+        raise InputError("nothing is left for a second look: build the design with looks=2, or pass a budget.")
+    coins = rng if rng is not None else np.random.default_rng(int(design.fingerprint, 16))
+    error, noise = _expected(design, policy, coins)
+    reach = reach_for(error, noise)
+    return Design.build(
+        design.problem,
+        horizon=design.horizon,
+        budget=spend,
+        rng=coins,
+        unit=design.unit,
+        landmarks=design.features.U,
+        signal=error / reach,
+        noise=noise / reach,
+        context_share=design.layout.context_share,
+        device=device,
+        earlier=Earlier(policy.posterior.weights, reach, policy.posterior.seen, policy.guarantee),
+        progress=progress,
+    )
+
+
+def _expected(design: Design, policy: Policy, rng: np.random.Generator | int) -> tuple[float, float]:
+    """Standard deviations, as far as is known: of the policy's error, and of rewards around their mean.
+
+    The mean square of what records added is that of the noise, of what the policy has learned since, and of what it has
+    not learned.
+    """
+    points = design.problem.public_points(POINTS, np.random.default_rng(rng))
+    before = 0.0 if design.earlier is None else design.problem.k(points, policy.landmarks) @ design.earlier.weights
+    variance = float(np.mean(policy._variance(points)))
+    learned = float(np.mean((policy._mean(points) - before) ** 2))
+    noise = policy.posterior.energy - learned - variance
+    return math.sqrt(variance), math.sqrt(max(noise, QUIETEST**2))

@@ -1,0 +1,261 @@
+"""Two looks at the same records: what they cost, what they promise, and that the second is the better one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+import tacit
+from tacit import Bandit, Budget, Design, InputError, Ledger, Policy, StateError, refine
+from tacit.core.budget import UNITS
+from tacit.design import Earlier, Seen
+from tacit.design.earlier import LARGEST_REACH, REACH, reach_for
+from tacit.kernels import Matern
+from tacit.tables import Floats
+
+BUDGET = Budget(epsilon=1.0, delta=1e-5)
+PROBLEM = tacit.Problem(
+    actions=tacit.Box([0.0], [1.0], names=["x"]),
+    contexts=tacit.Box([0.0], [1.0], names=["c"]),
+    kernel=Matern(2.5, 0.3),
+    reward_range=(-1.0, 1.0),
+)
+ROUNDS = 3000
+
+
+def truth(points: Floats) -> Floats:
+    """The best action is near the context."""
+    return np.asarray(0.8 - 3.0 * (points[:, 0] - 0.2 - 0.6 * points[:, 1]) ** 2)
+
+
+def records(seed: int = 0) -> tuple[Floats, Floats]:
+    rng = np.random.default_rng(seed)
+    points = rng.random((ROUNDS, 2))
+    return points, np.clip(truth(points) + 0.1 * rng.normal(size=ROUNDS), -1.0, 1.0)
+
+
+def looked(design: Design, seed: int = 0) -> Policy:
+    statistic = design.statistic()
+    statistic.add_points(*records(seed))
+    return statistic.simulate_release(np.random.default_rng(seed + 100))
+
+
+def error(policy: Policy) -> float:
+    C = np.linspace(0, 1, 101)[:, None]
+    return float(np.mean(0.8 - truth(np.hstack([policy.decide_points(C), C]))))
+
+
+@pytest.fixture(scope="module")
+def first() -> Design:
+    return Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1, looks=2)
+
+
+@pytest.fixture(scope="module")
+def second(first: Design) -> Design:
+    return refine(first, looked(first))
+
+
+# -- what it costs ---------------------------------------------------------------------------------------------
+
+
+@given(st.floats(0.01, 50.0), st.floats(1e-9, 1e-2))
+def test_the_two_parts_are_the_whole_to_the_last_unit(epsilon: float, delta: float) -> None:
+    whole = Budget(epsilon, delta)
+    part = tacit.design.design.first_part(whole)
+    rest = Budget(rho=whole.zcdp - part.zcdp)
+    assert round(part.zcdp * UNITS) + round(rest.zcdp * UNITS) == round(whole.zcdp * UNITS)
+
+
+def test_both_looks_fit_into_the_ledger_and_leave_nothing(first: Design, tmp_path: Path) -> None:
+    ledger = Ledger.create(f"sqlite:///{tmp_path}/ledger.db", BUDGET)
+    statistic = first.statistic()
+    statistic.add_points(*records())
+    policy = statistic.release(ledger=ledger)
+    again = refine(first, policy).statistic()
+    again.add_points(*records())
+    final = again.release(ledger=ledger)
+    assert len(ledger.charges()) == 2
+    assert 0 <= ledger.remaining < 3 / UNITS
+    assert policy.guarantee.rho == first.budget.zcdp
+    assert final.guarantee.rho == pytest.approx(BUDGET.zcdp)
+    assert final.guarantee.epsilon == pytest.approx(1.0, abs=1e-6)
+    assert (final.private, final.guarantee.delta) == (True, 1e-5)
+    third = refine(first, policy).statistic()
+    third.add_points(*records())
+    with pytest.raises(tacit.BudgetError):
+        third.release(ledger=ledger)
+
+
+def test_a_guarantee_is_private_only_if_both_releases_were(first: Design, second: Design) -> None:
+    assert second.earlier is not None
+    simulated = looked(second).guarantee
+    assert not replace(simulated, private=True).after(second.earlier.guarantee).private
+
+
+# -- what records add ------------------------------------------------------------------------------------------
+
+
+@given(
+    arrays.arrays(np.float64, (8, 2), elements=st.floats(0, 1)),
+    arrays.arrays(np.float64, 8, elements=st.floats(-1, 1)),
+    st.floats(-1e6, 1e6),
+)
+def test_no_record_writes_a_row_longer_than_1(second: Design, points: Floats, y: Floats, weight: float) -> None:
+    assert second.earlier is not None
+    wild = replace(second, earlier=replace(second.earlier, weights=np.full(second.rank, weight)))
+    assert np.linalg.norm(wild.rows(points, y, np.ones(8)), axis=1).max() <= 1 + 1e-9
+
+
+def test_a_record_without_a_reward_adds_nothing_in_either_look(first: Design, second: Design) -> None:
+    for design in (first, second):
+        statistic = design.statistic()
+        statistic.add_points(np.full((3, 2), 0.4), np.array([np.nan, np.nan, np.nan]))
+        assert not statistic._sum._value().any()
+        statistic.add_points(np.full((1, 2), 0.4), np.array([0.3]))
+        assert statistic._sum._value().any()
+
+
+def test_records_tell_what_the_first_look_got_wrong(first: Design) -> None:
+    """A first policy that is right about everything leaves nothing to tell."""
+    policy = looked(first)
+    design = refine(first, policy)
+    assert design.earlier is not None
+    points = np.random.default_rng(3).random((50, 2))
+    right = design.rows(points, policy._mean(points), np.ones(50))[:, : design.rank]
+    wrong = design.rows(points, policy._mean(points) + design.earlier.reach, np.ones(50))[:, : design.rank]
+    assert np.abs(right).max() < 1e-12
+    assert np.linalg.norm(wrong, axis=1).max() > 0.5
+
+
+def test_residuals_are_clipped_where_they_are_expected_to_end() -> None:
+    assert reach_for(0.1, 0.1) == pytest.approx(REACH * 0.2**0.5 / 10**0.5, rel=0.01)
+    assert reach_for(5.0, 5.0) == LARGEST_REACH
+
+
+# -- what comes of it ------------------------------------------------------------------------------------------
+
+
+def test_the_second_look_is_better_than_one_look_at_the_same_budget(first: Design) -> None:
+    once = Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1)
+    seeds = range(6)
+    two = np.mean([error(looked(refine(first, looked(first, seed)), seed)) for seed in seeds])
+    one = np.mean([error(looked(once, seed)) for seed in seeds])
+    assert two < 0.7 * one
+
+
+def test_what_two_releases_say_adds_up() -> None:
+    """The posterior given both, from the rotated and from the stacked observations."""
+    rng = np.random.default_rng(0)
+    A, B = rng.normal(size=(6, 6)), rng.normal(size=(6, 6))
+    z, w = rng.normal(size=6), rng.normal(size=6)
+    both, stacked = Seen(A, z) + Seen(B, w), np.vstack([A, B])
+    assert both.A.shape == (6, 6)
+    assert both.A.T @ both.A == pytest.approx(stacked.T @ stacked)
+    assert both.A.T @ both.z == pytest.approx(stacked.T @ np.concatenate([z, w]))
+
+
+def test_the_second_design_follows_from_the_first_and_its_policy(first: Design) -> None:
+    policy = looked(first)
+    assert refine(first, policy).fingerprint == refine(first, policy).fingerprint
+    assert refine(first, looked(first, 5)).fingerprint != refine(first, policy).fingerprint
+
+
+def test_a_second_design_survives_a_file(second: Design) -> None:
+    again = Design.restore(PROBLEM, second.facts(), second.arrays())
+    points, y = records()
+    assert again.fingerprint == second.fingerprint
+    assert np.array_equal(again.rows(points, y, np.ones(ROUNDS)), second.rows(points, y, np.ones(ROUNDS)))
+    assert looked(again).guarantee == looked(second).guarantee
+    assert isinstance(again.earlier, Earlier)
+
+
+def test_the_first_design_keeps_what_is_left(first: Design) -> None:
+    again = Design.restore(PROBLEM, first.facts(), first.arrays())
+    assert (again.rest, again.whole, again.layout.energy_share) == (first.rest, BUDGET, first.layout.energy_share)
+
+
+# -- what cannot be ----------------------------------------------------------------------------------------------
+
+
+def test_a_second_look_needs_a_first_one(first: Design, tmp_path: Path) -> None:
+    loaded = Policy.load(looked(first).save(tmp_path / "policy"))
+    with pytest.raises(StateError, match="follows a release"):
+        refine(first, loaded)
+    other = Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=2, looks=2)
+    with pytest.raises(StateError, match="follows a release"):
+        refine(other, looked(first))
+    once = Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1)
+    with pytest.raises(InputError, match="nothing is left"):
+        refine(once, looked(once))
+    plain = Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1, plain=True, looks=2)
+    with pytest.raises(InputError, match="plain"):
+        refine(plain, looked(plain))
+
+
+def test_there_are_one_or_two_looks() -> None:
+    with pytest.raises(InputError, match="looks must be 1 or 2"):
+        Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1, looks=3)
+    assert Design.build(PROBLEM, horizon=ROUNDS, budget=Budget(1.0), rng=1, looks=2).whole is None
+
+
+# -- studies -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Bandit:
+    bandit = Bandit.create(f"sqlite:///{tmp_path}/study.db", PROBLEM, horizon=300, budget=BUDGET, rng=1)
+    points, _ = records()
+    asked = bandit.ask_many(points[:300, 1:])
+    played = np.array([[d.action["x"], c] for d, c in zip(asked, points[:300, 1], strict=True)])
+    bandit.tell_many([d.id for d in asked], truth(played).tolist())
+    return bandit
+
+
+def test_a_study_looks_twice_and_pays_once(study: Bandit, tmp_path: Path) -> None:
+    policy = study.release()
+    assert policy.guarantee.epsilon == pytest.approx(1.0, abs=1e-6)
+    again = Bandit.open(f"sqlite:///{tmp_path}/study.db").release()
+    assert np.array_equal(again.posterior.weights, policy.posterior.weights)
+    assert [charge.request for charge in study.ledger.charges()] == ["first look", "release"]
+
+
+def test_a_study_that_stops_between_its_looks_goes_on(
+    study: Bandit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object, **__: object) -> Design:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tacit.bandit.bandit.refine", stop)
+        with pytest.raises(KeyboardInterrupt):
+            study.release()
+    assert len(study.ledger.charges()) == 1
+    policy = Bandit.open(f"sqlite:///{tmp_path}/study.db").release()
+    assert policy.guarantee.epsilon == pytest.approx(1.0, abs=1e-6)
+    assert len(study.ledger.charges()) == 2
+
+
+def test_everybody_uses_the_second_design_that_was_written_down_first(study: Bandit, tmp_path: Path) -> None:
+    policy = study.release()
+    kept = study._store.second()
+    other = refine(study.design, looked_at(study))
+    assert study._store.keep_second(other.facts(), other.arrays())[0] == kept[0] if kept else False
+    assert np.array_equal(study.release().posterior.weights, policy.posterior.weights)
+
+
+def looked_at(study: Bandit) -> Policy:
+    return study._statistic(study.asked, lambda *_: None).simulate_release(np.random.default_rng(0))
+
+
+def test_one_look_is_still_to_be_had(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/one.db"
+    bandit = Bandit.create(url, PROBLEM, horizon=10, budget=BUDGET, rng=1, looks=1)
+    bandit.tell(bandit.ask({"c": 0.5}).id, reward=0.5)
+    assert bandit.release().guarantee.delta == 1e-5
+    assert [charge.request for charge in bandit.ledger.charges()] == ["release"]
