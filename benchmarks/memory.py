@@ -3,7 +3,7 @@
     python benchmarks/memory.py [--rank 1000] [--rows 200000,800000] [--release] [--json]
 
 Every size is one Parquet file with a single row group, read by one `tacit fit` of its own; the peak is the largest
-resident size that Linux saw of that process. Without `--release` it stops when every row is counted.
+resident size that Linux saw of that process. Without `--release` it stops when every row is counted in a first look.
 """
 
 from __future__ import annotations

@@ -1,13 +1,15 @@
 """Killed at random moments: does `tacit fit` count every row once?
 
 A fit of several files is killed (SIGKILL) again and again, and each time run again with the same checkpoint. When it
-gets to its end its sum is compared with that of a fit that nobody killed: integer by integer.
+gets to its end its sum is compared with that of a fit that nobody killed: integer by integer. Half of the kills come
+before the first release, the others between it and the end of the second look. Both fits share a ledger, so that their
+second looks follow the same release; it must be charged once for each look.
 
     python benchmarks/resume.py [--kills 20] [--rows 600000] [--engine local] [--json]
 
-Moments are random, counted from a fit's start or from its first save, so that imports, the design, counting and saving
-are all hit. Files are read in small pieces, so that there is more to interrupt. `--broken` saves sums without noting
-what is in them, to see that it is found out.
+Moments are random, counted from a fit's start or from one of its first saves, so that imports, the designs, counting,
+saving and releases are all hit. Files are read in small pieces, so that there is more to interrupt. `--broken` saves
+sums without noting what is in them, to see that it is found out.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ import pyarrow.parquet as pq
 import typer
 from rich.console import Console
 
+from tacit import Ledger
 from tacit.partial import load_about
 
 PROBLEM = """
@@ -55,11 +58,13 @@ lengthscale = 0.3
 epsilon = 1.0
 delta = 1e-6
 """
-AFTER_SAVE = 0.15  # seconds at most
+SAVES, AFTER_SAVE = 4, 0.15  # saves to wait for, and seconds after the last of them, at most
 PIECE = 4096  # rows; 65,536 otherwise
 FIT = f"""
 import tacit.files.columns
+from tacit.collect import Checkpoint
 tacit.files.columns.MOST_ROWS = {PIECE}
+Checkpoint.forget = lambda checkpoint: None  # there is a sum in it to compare
 from tacit.cli import main
 main()
 """
@@ -78,7 +83,7 @@ Work.notes = late
 
 @dataclass(frozen=True)
 class Result:
-    """What was seen. The sum must be the same, and no more and no fewer rows in it."""
+    """What was seen. The sums must be the same, no more and no fewer rows in them, and each look paid for once."""
 
     rows: int
     rank: int
@@ -88,10 +93,11 @@ class Result:
     seconds: float
     rows_counted: int
     same_sum: bool
+    charges: int
 
     @property
     def holds(self) -> bool:
-        return self.same_sum and self.rows_counted == self.rows
+        return self.same_sum and self.rows_counted == self.rows and self.charges == 2
 
 
 def make_table(rows: int) -> pa.Table:
@@ -111,22 +117,24 @@ def make_logs(folder: Path, rows: int) -> list[Path]:
 
 
 class Fit:
-    """One `tacit fit` that stops before its release, and goes on where the last one was."""
+    """One `tacit fit` that goes on where the last one was. It stops before the first release unless told otherwise."""
 
     def __init__(self, folder: Path, logs: list[Path], name: str, rank: int, engine: str, program: str) -> None:
         self.checkpoint = folder / f"{name}.partial"
-        options = ["--rank", str(rank), "--engine", engine, "--save-every", "0", "--collect-only", "--json"]
+        self.ledger = f"sqlite:///{folder}/study.db"
+        self.options = ["--collect-only"]
+        options = ["--rank", str(rank), "--engine", engine, "--save-every", "0", "--json", "--ledger", self.ledger]
         options += ["--out", str(folder / name), "--checkpoint", str(self.checkpoint)]
         self._command = [sys.executable, "-c", program, "fit", str(folder / "problem.toml"), *map(str, logs), *options]
 
     def start(self) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        return subprocess.Popen([*self._command, *self.options], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
     def finish(self) -> float:
         """To its end. Returns how long it took to its first save."""
-        begun, saves = time.perf_counter(), self.saves()
+        begun, saved = time.perf_counter(), self.saved()
         process = self.start()
-        while self.saves() == saves and process.poll() is None:
+        while self.saved() == saved and process.poll() is None:
             time.sleep(0.01)
         first = time.perf_counter() - begun
         if process.wait():
@@ -139,23 +147,28 @@ class Fit:
         with np.load(self.checkpoint) as file:
             return int(file["sum.records"]), file["sum.total"].tolist()
 
-    def saves(self) -> int:
+    def saved(self) -> int:
+        """When it last was."""
         return self.checkpoint.stat().st_mtime_ns if self.checkpoint.exists() else 0
 
     def stage(self, rows: int) -> str:
         if not self.checkpoint.exists():
             return "before the first save"
+        with np.load(self.checkpoint) as file:
+            look = "second look" if "design.earlier_weights" in file else "first look"
         counted = sum(b - a for spans in load_about(self.checkpoint)["counted"].values() for a, b in spans)
-        return "nothing counted" if not counted else "all counted" if counted == rows else "under way"
+        return f"{look} " + ("not begun" if not counted else "complete" if counted == rows else "under way")
 
 
 def kill_once(fit: Fit, startup: float, rng: random.Random) -> bool:
-    """Kills one fit, some time after its start or after it first saved something; False if it got to its end."""
-    process, saves = fit.start(), fit.saves()
-    wait_for_save = rng.random() < 0.8
-    while wait_for_save and fit.saves() == saves and process.poll() is None:
-        time.sleep(0.002)
-    deadline = time.monotonic() + rng.random() * (AFTER_SAVE if wait_for_save else startup / 2)
+    """Kills one fit, some time after its start or after it saved something; False if it got to its end."""
+    process, saved = fit.start(), fit.saved()
+    saves = rng.randint(1, SAVES) if rng.random() < 0.8 else 0
+    for _ in range(saves):
+        while fit.saved() == saved and process.poll() is None:
+            time.sleep(0.002)
+        saved = fit.saved()
+    deadline = time.monotonic() + rng.random() * (AFTER_SAVE if saves else startup / 2)
     while time.monotonic() < deadline and process.poll() is None:
         time.sleep(0.002)
     process.send_signal(signal.SIGKILL)
@@ -171,16 +184,27 @@ def measure(rows: int, rank: int, kills: int, engine: str, broken: bool, rng: ra
         startup = clean.finish()
         fit = Fit(folder, logs, "killed", rank, engine, BROKEN + FIT if broken else FIT)
         begun, killed, half, stages = time.perf_counter(), 0, 0, dict[str, int]()
-        while killed < kills:
-            if not kill_once(fit, startup, rng):
-                raise SystemExit("a fit got to its end before it was killed: give it more --rows.")
-            killed += 1
-            stages[fit.stage(rows)] = stages.get(fit.stage(rows), 0) + 1
-            half += len(list(folder.glob(".killed.partial.*.part")))
-        fit.finish()
-        expected, (counted, total) = clean.total(), fit.total()
+
+        def kill(times: int) -> None:
+            nonlocal killed, half
+            for _ in range(times):
+                if not kill_once(fit, startup, rng):
+                    raise SystemExit("a fit got to its end before it was killed: give it more --rows.")
+                killed += 1
+                stages[fit.stage(rows)] = stages.get(fit.stage(rows), 0) + 1
+                half += len(list(folder.glob(".killed.partial.*.part")))
+            fit.finish()
+
+        kill(kills - kills // 2)
+        same, paid = fit.total() == clean.total(), 0
+        if same:  # else there is nothing to go on with
+            fit.options = clean.options = []
+            kill(kills // 2)
+            paid = len(Ledger.open(fit.ledger).charges())
+            clean.finish()
+            same = fit.total() == clean.total()
         taken = time.perf_counter() - begun
-        return Result(rows, rank, killed, stages, half, taken, counted, (counted, total) == expected)
+        return Result(rows, rank, killed, stages, half, taken, fit.total()[0], same, paid)
 
 
 def main(
@@ -203,7 +227,10 @@ def main(
             f"{result.kills} kills of a fit of {rows:,} rows at rank {rank} ({result.seconds:.0f} s): {where}"
         )
         console.print(f"{result.half_written} of them left a checkpoint half written")
-        console.print(f"rows in the sum: {result.rows_counted:,}; the same sum as a clean run: {result.same_sum}")
+        console.print(
+            f"rows in the sum: {result.rows_counted:,}; the same sum as a clean run: {result.same_sum}; "
+            f"charges for two looks: {result.charges}"
+        )
     if not result.holds:
         raise SystemExit(1)
 

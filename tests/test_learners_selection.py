@@ -99,7 +99,7 @@ def test_the_integer_sum_moves_by_at_most_its_sensitivity(
     kind: type[Tacit], replaced: tuple[int, float, float, float]
 ) -> None:
     one, two = neighbours(kind, *replaced)
-    moved = one.statistic._sum._value() - two.statistic._sum._value()
+    moved = one.collect(one.design)._sum._value() - two.collect(two.design)._sum._value()
     assert 0 < math.sqrt(float(np.sum(moved.astype(object) ** 2))) <= one.design.encoding.sensitivity
 
 
@@ -109,7 +109,7 @@ def test_scores_of_a_pure_decision_move_apart_by_at_most_twice_the_sensitivity(
 ) -> None:
     one, two = neighbours(TacitPure, *replaced)
     theta = integer_weights(one.design.influence(pairs(one.menu, np.array([[0.3]]))), one.design.encoding)
-    moved = theta @ (one.statistic._sum._value() - two.statistic._sum._value())
+    moved = theta @ (one._total - two._total)
     assert 0 < int(np.ptp(moved)) <= 2 * sensitivity(theta, one.design.encoding)
 
 

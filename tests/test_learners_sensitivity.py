@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from learner_studies import REPLACED, neighbours, rounds, setting, told
+from learner_studies import REPLACED, mean_reward, neighbours, rounds, setting, told
 from tacit.arena.learners import features, linear_local
 from tacit.arena.learners.bo_final import BOFinal
 from tacit.arena.learners.fts_private import MEETINGS, FTSPrivate
@@ -109,6 +109,34 @@ def test_a_linear_learner_that_forgets_to_clip_rewards_is_caught(monkeypatch: py
     monkeypatch.setattr("tacit.arena.learners.gram.min", lambda _, y: y, raising=False)
     monkeypatch.setattr("tacit.arena.learners.gram.max", lambda _, y: y, raising=False)
     assert linear_move(LinearLocal, REPLACED[3]) > SENSITIVITY
+
+
+class SharedOnly(LinearAgents):
+    """Agents that do not look at their own rounds until these are shared."""
+
+    def released(self) -> tuple[Floats, float]:
+        return self.shared, self._sigma
+
+
+def person_move(kind: type[LinearAgents]) -> float:
+    """How far the sums of the first meeting move when the first person answers otherwise, and agents play on."""
+    sums = []
+    for first in (1.0, -1.0):
+        one, C = kind(setting(200), np.random.default_rng(0)), rounds(49)[1]
+        for i, c in enumerate(C):
+            x = one.ask(c)
+            one.tell(c, x, first if i == 0 else float(mean_reward(x[None], c[None])[0]))
+        sums.append(one.own.copy())
+    return float(np.linalg.norm(sums[0] - sums[1]))
+
+
+def test_replacing_a_person_moves_what_an_agent_shares_further_than_its_noise_assumes() -> None:
+    """As published: an agent plays by its own raw rounds, so the rounds after the replaced one change as well."""
+    assert person_move(LinearAgents) > 2.0 * SENSITIVITY
+
+
+def test_agents_that_play_by_what_is_shared_alone_do_not_have_this_leak() -> None:
+    assert 0 < person_move(SharedOnly) <= SENSITIVITY * (1 + 1e-9)
 
 
 def linear_noise(kind: type[Learner]) -> tuple[Floats, float]:

@@ -14,15 +14,17 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 from helpers import BUDGET, small_design, small_problem
 from logs import COLUMNS, collected, damage, log_table, total, touch, work_on
-from tacit import Design, InputError, StateError
-from tacit.collect import Job, Work, cluster, collect_on_ray
+from tacit import Design, InputError, Ledger, StateError
+from tacit.cli import app
+from tacit.collect import Checkpoint, Job, Work, cluster, collect_on_ray
 from tacit.collect.task import count_span, shipped
 from tacit.errors import MissingExtraError
 from tacit.files import LogColumns, read_problem
-from tacit.partial import load_partial, save_partial
+from tacit.partial import load_design, load_partial, save_partial
 from tacit.progress import silent
 from test_cli import PROBLEM
 
@@ -73,6 +75,27 @@ def test_a_cluster_counts_what_one_process_counts(ray: Any, log: Path, expected:
     assert [span.start // 65_536 for span in work.todo(split=True)] == [0, 2, 3, 5, 6]
     assert on_ray(work) == expected
     assert work.statistic.records == ROWS
+
+
+def test_a_cluster_counts_the_same_in_a_second_look(ray: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both fits share a ledger, so that the first release is the same. Their checkpoints stay, to compare the sums."""
+    monkeypatch.setattr(Checkpoint, "forget", lambda checkpoint: None)
+    (tmp_path / "problem.toml").write_text(PROBLEM)
+    pq.write_table(log_table(150_000), log := tmp_path / "log.parquet", row_group_size=60_000)
+    sums, policies = [], []
+    for engine in ("ray", "local"):
+        out, kept = tmp_path / engine, tmp_path / f"{engine}.partial"
+        options = ["--rank", 12, "--ledger", f"sqlite:///{tmp_path}/ledger.db", "--checkpoint", kept]
+        command = ["fit", tmp_path / "problem.toml", log, "--out", out, "--engine", engine, *options]
+        done = CliRunner().invoke(app, [str(word) for word in command])
+        assert done.exit_code == 0, done.output
+        design = load_design(read_problem(tmp_path / "problem.toml").problem, kept)
+        assert design.earlier is not None
+        sums.append(total(load_partial(design, kept).statistic))
+        policies.append((out / "policy.npz").read_bytes())
+    assert sums[0] == sums[1]
+    assert policies[0] == policies[1]
+    assert len(Ledger.open(f"sqlite:///{tmp_path}/ledger.db").charges()) == 2
 
 
 def test_it_goes_on_from_what_is_counted_and_others_go_on_from_it(ray: Any, log: Path, expected: list[int]) -> None:

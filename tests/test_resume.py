@@ -17,16 +17,18 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from helpers import BUDGET
 from logs import NAMES, damage, log_table, touch
-from tacit import BudgetError, InputError, Ledger, TacitError
+from tacit import Budget, BudgetError, InputError, Ledger, RequestConflictError, TacitError
 from tacit.cli import app
 from tacit.collect import Checkpoint, Job, Work, collect_here
+from tacit.core.ledger import Charge
 from tacit.files import LogColumns, read_problem
-from tacit.partial import load_about, save_partial
+from tacit.partial import load_about, load_design, save_partial
 from tacit.progress import silent
+from tacit.refinement import refine
 from test_cli import PROBLEM
 
 BENCHMARK = Path(__file__).parent.parent / "benchmarks" / "resume.py"
@@ -90,14 +92,26 @@ def sum_in(path: Path) -> list[int]:
 
 def fit(study: Path, *options: object) -> dict[str, Any]:
     """`tacit fit` of the study's files, in this process."""
-    command = ["fit", study / "problem.toml", study / "[abc].parquet", "--rank", 12, "--out", study / "policy"]
-    command += ["--ledger", f"sqlite:///{study}/ledger.db", "--json", *options]
-    result = CliRunner().invoke(app, [str(word) for word in command])
+    result = invoke(study, *options)
     if isinstance(result.exception, TacitError):
         raise result.exception
     assert result.exit_code == 0, result.output
     told: dict[str, Any] = json.loads(result.stdout)
     return told
+
+
+def invoke(study: Path, *options: object) -> Result:
+    command = ["fit", study / "problem.toml", study / "[abc].parquet", "--rank", 12, "--out", study / "policy"]
+    command += ["--ledger", f"sqlite:///{study}/ledger.db", "--json", *options]
+    return CliRunner().invoke(app, [str(word) for word in command])
+
+
+def charges(study: Path) -> list[Charge]:
+    return Ledger.open(f"sqlite:///{study}/ledger.db").charges()
+
+
+def policy_in(folder: Path) -> list[bytes]:
+    return [(folder / name).read_bytes() for name in ("policy.json", "policy.npz")]
 
 
 # -- every row once ----------------------------------------------------------------------------------------------------
@@ -136,12 +150,13 @@ def test_sums_without_notes_of_what_is_in_them_would_be_noticed(study: Path, mon
 
 
 def test_kills_at_random_moments_change_nothing() -> None:
-    """Three kills; `python benchmarks/resume.py` does twenty."""
-    command = [sys.executable, str(BENCHMARK), "--json", "--kills", "3", "--rows", "120000", "--rank", "40"]
+    """One kill in each look; `python benchmarks/resume.py` does twenty."""
+    command = [sys.executable, str(BENCHMARK), "--json", "--kills", "2", "--rows", "120000", "--rank", "40"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    assert (result["kills"], result["rows_counted"], result["same_sum"]) == (3, 120_000, True)
+    assert (result["kills"], result["rows_counted"], result["same_sum"]) == (2, 120_000, True)
+    assert result["charges"] == 2
 
 
 @pytest.mark.parametrize("name", [signal.SIGINT, signal.SIGTERM])
@@ -213,6 +228,7 @@ OTHER = LogColumns.of(NAMES, "reward", None, {"age": "weight"})
         (nothing, {"rank": 13}, "another rank"),
         (nothing, {"horizon": 9999}, "another horizon"),
         (nothing, {"request": "mine"}, "another request"),
+        (nothing, {"looks": 1}, "another number of looks"),
         (nothing, {"columns": OTHER}, "another mapping of columns"),
         (nothing, {"columns": LogColumns.of(NAMES, "reward", "age", {})}, "another user column"),
         (nothing, {"paths": ["b.parquet", "c.parquet"]}, "a.parquet is counted in the checkpoint"),
@@ -259,7 +275,7 @@ def test_after_the_release_the_checkpoint_is_gone(study: Path) -> None:
     assert fit(study, "--checkpoint", study / "fit.partial")["rows"] == ROWS
     assert not (study / "fit.partial").exists()
     assert not list(study.glob(".fit.partial*"))
-    assert len(Ledger.open(f"sqlite:///{study}/ledger.db").charges()) == 1
+    assert len(charges(study)) == 2
 
 
 def test_collecting_spends_nothing_and_keeps_a_private_file(study: Path) -> None:
@@ -279,10 +295,8 @@ def test_a_checkpoint_that_comes_back_is_answered_with_the_same_policy(study: Pa
     fit(study, "--checkpoint", study / "fit.partial")
     fit(study, "--checkpoint", study / "copy.partial", "--out", study / "again")
     fit(study, "--out", study / "anew")  # and without one: read again, not drawn again
-    weights = [np.load(study / name / "policy.npz")["weights"] for name in ("policy", "again", "anew")]
-    assert np.array_equal(weights[0], weights[1])
-    assert np.array_equal(weights[0], weights[2])
-    assert len(Ledger.open(f"sqlite:///{study}/ledger.db").charges()) == 1
+    assert policy_in(study / "policy") == policy_in(study / "again") == policy_in(study / "anew")
+    assert len(charges(study)) == 2
 
 
 def test_a_spent_budget_is_noticed_before_any_row_is_read(study: Path) -> None:
@@ -316,6 +330,131 @@ def test_the_terms_of_a_checkpoint_tell_nothing_private(study: Path) -> None:
     others = json.loads(json.dumps(load_about(study / "other.partial")))
     others["files"][0][1:3] = json.loads(notes)["files"][0][1:3]  # its size and its time
     assert others == json.loads(notes)
+
+
+# -- two looks ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checkpoints stay after the release, so that the sums of second looks can be compared."""
+    monkeypatch.setattr(Checkpoint, "forget", lambda checkpoint: None)
+
+
+def dying(work: Work, tick: Callable[[], None], *rest: Any, **options: Any) -> None:
+    """`collect_here`, until its second piece of a second look."""
+    ticks = 0
+
+    def counted_tick() -> None:
+        nonlocal ticks
+        ticks += 1
+        if work.design.earlier is not None and ticks == 2:
+            raise SystemExit(9)
+        tick()
+
+    collect_here(work, counted_tick, *rest, **options)
+
+
+def test_two_looks_spend_the_budget_and_no_more(study: Path) -> None:
+    told = fit(study)
+    ledger = Ledger.open(f"sqlite:///{study}/ledger.db")
+    first, second = ledger.charges()
+    assert first.request == f"{second.request}/first look"
+    assert first.cost + second.cost <= BUDGET.zcdp
+    assert first.cost + second.cost == pytest.approx(BUDGET.zcdp, rel=1e-6)
+    assert (told["looks"], told["rows"], told["delta"]) == (2, ROWS, BUDGET.delta)
+    assert told["epsilon"] == pytest.approx(1.0, abs=1e-5)
+    assert told["rho"] == pytest.approx(ledger.spent, rel=1e-6)
+
+
+def test_one_look_is_one_release(study: Path) -> None:
+    assert fit(study, "--looks", 1)["looks"] == 1
+    (charge,) = charges(study)
+    assert charge.cost == pytest.approx(BUDGET.zcdp, rel=1e-6)
+    facts = json.loads((study / "policy" / "policy.json").read_text())["facts"]
+    assert facts["earlier"] is None
+
+
+@pytest.mark.usefixtures("kept")
+def test_a_fit_that_dies_in_its_second_look_gets_to_the_same_sum(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both share a ledger, so that the first release is the same."""
+    with monkeypatch.context() as patch:
+        patch.setattr("tacit.collect.collect_here", dying)
+        exits = [invoke(study, "--checkpoint", study / "killed", "--save-every", 0).exit_code for _ in range(6)]
+    assert exits == [9, 9, 9, 9, 9, 0]
+    fit(study, "--checkpoint", study / "clean", "--out", study / "clean-policy")
+    assert load_design(read_problem(study / "problem.toml").problem, study / "killed").earlier is not None
+    assert load_about(study / "killed")["counted"] == {str(path): [[0, 2000]] for path in logs(study)}
+    assert sum_in(study / "killed") == sum_in(study / "clean")
+    assert policy_in(study / "policy") == policy_in(study / "clean-policy")
+    assert len(charges(study)) == 2
+
+
+@pytest.mark.usefixtures("kept")
+def test_a_crash_after_the_first_release_goes_on_from_it(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("tacit.collect.job.refine", crash)
+        assert invoke(study, "--checkpoint", study / "killed").exit_code == 9
+    assert [charge.request.endswith("/first look") for charge in charges(study)] == [True]
+    fit(study, "--checkpoint", study / "killed")  # there is room for the rest, and for no more
+    fit(study, "--checkpoint", study / "clean")
+    assert sum_in(study / "killed") == sum_in(study / "clean")
+    assert len(charges(study)) == 2
+
+
+def crash(*arguments: Any, **options: Any) -> Any:
+    raise SystemExit(9)
+
+
+def test_collecting_stops_before_the_first_release_and_goes_on_to_the_second(study: Path) -> None:
+    fit(study, "--checkpoint", study / "fit.partial", "--collect-only")
+    design = load_design(read_problem(study / "problem.toml").problem, study / "fit.partial")
+    assert design.whole == BUDGET
+    assert fit(study, "--checkpoint", study / "fit.partial")["epsilon"] == pytest.approx(1.0, abs=1e-5)
+
+
+def test_a_file_that_changes_between_the_looks_is_refused(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def meanwhile(*arguments: Any, **named: Any) -> Any:
+        touch(study / "b.parquet")
+        return refine(*arguments, **named)
+
+    options = ("--horizon", 9000, "--checkpoint", study / "fit.partial")
+    monkeypatch.setattr("tacit.collect.job.refine", meanwhile)
+    with pytest.raises(InputError, match=r"b\.parquet changed while it was read"):
+        fit(study, *options)
+    with pytest.raises(InputError, match=r"b\.parquet is not what it was in the first look"):
+        fit(study, *options)
+    touch(study / "b.parquet", -5)
+    pq.write_table(log_table(10), study / "d.parquet")
+    with pytest.raises(InputError, match=r"d\.parquet is not what it was in the first look"):
+        fit(study, study / "d.parquet", *options)
+    fit(study, *options)
+    assert len(charges(study)) == 2
+
+
+def test_a_file_that_changes_before_the_first_release_costs_nothing(study: Path) -> None:
+    work = run(job(study), study / "fit.partial")
+    touch(study / "b.parquet")
+    ledger = Ledger.create(f"sqlite:///{study}/ledger.db", BUDGET)
+    with pytest.raises(InputError, match=r"b\.parquet changed"):
+        work.release(ledger)
+    assert ledger.spent == 0
+
+
+def test_a_budget_that_covers_only_the_first_look_is_noticed_before_any_row_is_read(study: Path) -> None:
+    Ledger.create(f"sqlite:///{study}/ledger.db", Budget(rho=0.99 * BUDGET.zcdp))
+    for path in logs(study):
+        damage(path)
+    with pytest.raises(BudgetError, match="does not cover"):
+        fit(study)
+
+
+def test_a_request_that_was_made_with_one_look_is_refused_before_it_costs_anything(study: Path) -> None:
+    Ledger.create(f"sqlite:///{study}/ledger.db", Budget(rho=3 * BUDGET.zcdp))
+    fit(study, "--looks", 1, "--request", "mine")
+    with pytest.raises(RequestConflictError, match="made before with one look: pass --looks 1"):
+        fit(study, "--request", "mine")
+    assert len(charges(study)) == 1
 
 
 # -- options -----------------------------------------------------------------------------------------------------------

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from tacit.once import decide_once
     from tacit.planning import plan
     from tacit.policy import Policy
-    from tacit.refinement import refine
     from tacit.problem import Problem
+    from tacit.refinement import refine
     from tacit.statistic import Statistic
 
 # Where each public name lives. Rooms are opened when they are first needed: `tacit --help` should not load a database

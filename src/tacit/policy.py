@@ -13,7 +13,7 @@ import numpy as np
 
 from tacit import linalg
 from tacit._version import __version__
-from tacit.core import Guarantee, Released
+from tacit.core import Budget, Guarantee, Released
 from tacit.decoder import Posterior, decode
 from tacit.design import Design
 from tacit.errors import InputError
@@ -25,7 +25,6 @@ SCHEMA = 1
 CANDIDATES = 256
 ROWS = 1024  # contexts decided at a time
 REFINEMENTS = 2
-DELTA = 1e-6  # at which a budget stated as rho is shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +43,9 @@ class Policy:
     def from_release(cls, design: Design, released: Released) -> Policy:
         posterior = decode(design, released)
         facts = design.facts() | {"records": released.records, "rank": design.rank}
-        return cls(design.problem, _promise(design, released), posterior, design.features.U, facts, receipt=released.receipt)
+        return cls(
+            design.problem, _promise(design, released), posterior, design.features.U, facts, receipt=released.receipt
+        )
 
     @property
     def private(self) -> bool:
@@ -264,10 +265,17 @@ class _JointScorer(_Scorer):
 
 
 def _promise(design: Design, released: Released) -> Guarantee:
-    """Of everything that was released from these records so far."""
-    if design.earlier is not None:
-        return released.guarantee.after(design.earlier.guarantee)
-    return released.guarantee if design.whole is None else released.guarantee.at(design.whole.delta or DELTA)
+    """Of everything that was released from these records so far: rho adds up."""
+    now, earlier = released.guarantee, design.earlier
+    if earlier is not None:
+        rho, private, delta = now.rho + earlier.guarantee.rho, now.private, earlier.guarantee.delta
+        return _stated(replace(now, rho=rho, private=private and earlier.guarantee.private), delta)
+    return now if design.whole is None else _stated(now, design.whole.delta or now.delta)
+
+
+def _stated(promise: Guarantee, delta: float) -> Guarantee:
+    """The same, at this delta."""
+    return replace(promise, epsilon=Budget(rho=promise.rho).as_epsilon(delta), delta=delta)
 
 
 def _read_json(path: Path) -> dict[str, Any]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import asdict
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tacit.cli.console import Json, emit, err, out, progress
-from tacit.errors import InputError, StateError
+from tacit.errors import InputError, RequestConflictError, StateError
 
 if TYPE_CHECKING:
     from tacit.collect import Checkpoint, Job, Work
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from tacit.files import ProblemFile
     from tacit.policy import Policy
     from tacit.progress import Progress
+
+Count = Callable[["Work", Callable[[], None], "Progress"], None]
 
 
 class Engine(StrEnum):
@@ -38,6 +42,9 @@ def fit(
         int | None, typer.Option(help="The number of rounds planned; the number of rows otherwise.")
     ] = None,
     rank: Annotated[int | None, typer.Option(help="The largest number of landmarks.")] = None,
+    looks: Annotated[
+        int, typer.Option(min=1, max=2, help="How often the files are read: twice is more accurate at the same budget.")
+    ] = 2,
     user: Annotated[
         str | None, typer.Option(help="A column of user ids: protect whole users instead of single rounds.")
     ] = None,
@@ -57,7 +64,11 @@ def fit(
     ] = None,
     save_every: Annotated[float, typer.Option(min=0, help="Seconds between checkpoints.")] = 10.0,
     collect_only: Annotated[
-        bool, typer.Option("--collect-only", help="Stop before the release: count, keep the checkpoint, spend nothing.")
+        bool,
+        typer.Option(
+            "--collect-only",
+            help="Stop before anything is released: count (a first look), keep the checkpoint, spend nothing.",
+        ),
     ] = False,
     engine: Annotated[Engine, typer.Option(help="Who counts: this process, or a Ray cluster.")] = Engine.local,
     address: Annotated[
@@ -73,6 +84,9 @@ def fit(
 
     Streams the files, spends the privacy budget from the ledger beside the data, and writes the policy to a folder.
     Running it again with the same problem returns the released policy; it never draws twice.
+
+    It looks at the files twice: a first release takes a part of the budget, and the rest goes into what that one got
+    wrong. Together they spend the budget and no more. With --looks 1 there is one release, and one reading.
 
     Files may be of any size: memory stays the same. One row is one round. Needed are the columns of actions and
     contexts, and the reward; others are not read. A cell that is empty or makes no sense counts and adds nothing.
@@ -101,14 +115,19 @@ def fit(
     names = (*spec.problem.actions.names, *spec.problem.contexts.names)
     columns = LogColumns.of(names, spec.reward, user or spec.user, {**spec.columns, **_mapping(column or [])})
     near = device if engine is Engine.local else None  # a cluster's devices are its workers'
-    job = Job(spec, paths, columns, _budget(spec, epsilon, delta), horizon, rank, request, near)
+    job = Job(spec, paths, columns, _budget(spec, epsilon, delta), horizon, rank, request, near, looks)
     kept = Checkpoint(checkpoint, job.terms, save_every)
     with progress(json, rate="rows") as show:
         work = job.begin(kept, show)
         if not collect_only:
             _require_room(work, url)
-        _collect(work, kept, show, engine, device, address, workers)
-    told = {"rows": work.rows, "rank": work.design.rank, "tau": work.design.tau, "clip": work.design.clip}
+        with _counting(engine, device, address, workers) as count:
+            _collect(work, kept, show, count)
+            if work.design.whole is not None and not collect_only:
+                work = job.look_again(work, _release(job, work, url), kept, show)
+                _collect(work, kept, show, count)
+    design = work.design
+    told = {"rows": work.rows, "looks": looks, "rank": design.rank, "tau": design.tau, "clip": design.clip}
     if collect_only:
         _say_collected(work, kept, told | {"seconds": time.perf_counter() - started}, json)
         return
@@ -118,23 +137,22 @@ def fit(
     _say_released(policy, to, url, told | {"seconds": time.perf_counter() - started}, json)
 
 
-def _collect(
-    work: Work,
-    kept: Checkpoint,
-    show: Progress,
-    engine: Engine,
-    device: str | None,
-    address: str | None,
-    workers: int | None,
-) -> None:
-    from tacit.collect import collect_here, collect_on_ray
+@contextmanager
+def _counting(engine: Engine, device: str | None, address: str | None, workers: int | None) -> Iterator[Count]:
+    """Who counts, in both looks."""
+    from tacit.collect import collect_here, collect_on_ray, connected, import_ray
 
+    if engine is Engine.local:
+        yield partial(collect_here, device=device)
+        return
+    with redirect_stdout(sys.stderr), connected(import_ray(), address, workers):
+        yield partial(collect_on_ray, device=device)
+
+
+def _collect(work: Work, kept: Checkpoint, show: Progress, count: Count) -> None:
     try:
         with kept.keeping(work) as tick:
-            if engine is Engine.ray:
-                collect_on_ray(work, tick, show, device=device, address=address, workers=workers)
-            else:
-                collect_here(work, tick, show, device=device)
+            count(work, tick, show)
     except KeyboardInterrupt:
         if kept.path is None:
             raise
@@ -149,23 +167,29 @@ def _collect(
 def _release(job: Job, work: Work, url: str) -> Policy:
     from tacit.core import Ledger
 
-    return work.statistic.release(ledger=Ledger.at(url, job.budget), request=work.request)
+    return work.release(Ledger.at(url, job.budget))
 
 
 def _require_room(work: Work, url: str) -> None:
-    """A budget that is spent is a reason not to begin. What was charged already is free."""
-    from tacit.core import Ledger, release_event
+    """A budget that does not cover both looks is a reason not to begin. What was charged already is free."""
+    from tacit.core import Budget, Ledger, release_event
 
     with suppress(StateError):  # no ledger yet: it will be made for this budget
         there = Ledger.open(url)
-        if there.receipt(work.request) is None:
-            there.require_room(release_event(work.design.encoding, work.design.budget))
+        due = {request: budget for request, budget in work.releases.items() if there.receipt(request) is None}
+        if due and work.request not in due:
+            raise RequestConflictError(
+                f"request {work.request!r} was made before with one look: pass --looks 1, or choose another request."
+            )
+        if due:
+            total = Budget(rho=sum(budget.zcdp for budget in due.values()))
+            there.require_room(release_event(work.design.encoding, total))
 
 
 def _say_kept(work: Work, kept: Checkpoint) -> None:
     err.print(
-        f"{work.counted:,} of {work.rows:,} rows are kept in {kept.path}, which is as private as the data: "
-        "run the same command to go on.",
+        f"{work.look}: {work.counted:,} of {work.rows:,} rows are kept in {kept.path}, which is as private as the "
+        "data: run the same command to go on.",
         soft_wrap=True,
     )
 

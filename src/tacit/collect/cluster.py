@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
@@ -22,7 +21,7 @@ from tacit.progress import Progress
 
 RETRIES = 3
 AHEAD = 2  # tasks per worker that wait or run: enough to keep it busy
-LOOK = 0.5  # seconds between looks at Ctrl-C
+WAIT = 0.5  # seconds between checks for Ctrl-C
 
 
 def collect_on_ray(
@@ -30,32 +29,32 @@ def collect_on_ray(
     tick: Callable[[], None],
     show: Progress,
     *,
-    address: str | None = None,
-    workers: int | None = None,
     device: str | None = None,
     retries: int = RETRIES,
     task: Callable[..., dict[str, Any]] = count_span,
 ) -> None:
-    """Counts what is not counted yet. A worker that dies is replaced, and its span counts once: when a sum comes."""
+    """Counts what is not counted yet, while `connected` to a cluster.
+
+    A worker that dies is replaced, and its span counts once: when a sum comes.
+    """
     ray = import_ray()
     gpu = (device or "cpu").startswith("cuda")
-    with redirect_stdout(sys.stderr), connected(ray, address, workers):  # Ray tells of dead workers there
-        remote = ray.remote(num_cpus=1, num_gpus=int(gpu), max_retries=retries)(task)
-        design = ray.put(shipped(work.design))
-        slots = AHEAD * max(1, int(ray.cluster_resources().get("GPU" if gpu else "CPU", 1)))
-        todo = work.todo(split=True)
-        running: dict[Any, Span] = {}
-        show("reading rounds", work.counted, work.rows)
-        while True:
-            for span in islice(todo, slots - len(running)):
-                running[remote.remote(design, work.columns, span, device)] = span
-            if not running:
-                return
-            done, _ = ray.wait(list(running), timeout=LOOK)
-            for reference in done:
-                _take(ray, work, running.pop(reference), reference)
-                show("reading rounds", work.counted, work.rows)
-            tick()
+    remote = ray.remote(num_cpus=1, num_gpus=int(gpu), max_retries=retries)(task)
+    design = ray.put(shipped(work.design))
+    slots = AHEAD * max(1, int(ray.cluster_resources().get("GPU" if gpu else "CPU", 1)))
+    todo = work.todo(split=True)
+    running: dict[Any, Span] = {}
+    show(work.look, work.counted, work.rows)
+    while True:
+        for span in islice(todo, slots - len(running)):
+            running[remote.remote(design, work.columns, span, device)] = span
+        if not running:
+            return
+        done, _ = ray.wait(list(running), timeout=WAIT)
+        for reference in done:
+            _take(ray, work, running.pop(reference), reference)
+            show(work.look, work.counted, work.rows)
+        tick()
 
 
 def _take(ray: Any, work: Work, span: Span, reference: Any) -> None:
@@ -80,7 +79,10 @@ def import_ray() -> Any:
 
 @contextmanager
 def connected(ray: Any, address: str | None, workers: int | None) -> Iterator[None]:
-    """A cluster that is there, or one of our own on this machine for as long as it takes."""
+    """A cluster that is there, or one of our own on this machine for as long as it takes.
+
+    Ray tells of dead workers on standard output.
+    """
     if ray.is_initialized():
         yield
         return

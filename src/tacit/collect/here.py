@@ -14,12 +14,12 @@ from tacit.statistic import Statistic
 def collect_here(work: Work, tick: Callable[[], None], show: Progress, *, device: str | None = None) -> None:
     """Counts what is not counted yet. `tick` is called when the sums and the notes agree."""
     counter = work.design.statistic(device)
-    show("reading rounds", work.counted, work.rows)
+    show(work.look, work.counted, work.rows)
     for span in work.todo():
         with work.whole(span.file):
             for piece, statistic in count(counter, work.columns, span):
                 work.take(piece, statistic)
-                show("reading rounds", work.counted, work.rows)
+                show(work.look, work.counted, work.rows)
                 tick()
 
 

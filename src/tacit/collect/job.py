@@ -15,7 +15,9 @@ from tacit.design import Design
 from tacit.errors import InputError
 from tacit.files import LogColumns, LogFile, ProblemFile
 from tacit.partial import load_design, load_partial
+from tacit.policy import Policy
 from tacit.progress import Progress
+from tacit.refinement import refine
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class Job:
     rank: int | None = None
     request: str | None = None
     device: str | None = None
+    looks: int = 2
 
     @property
     def terms(self) -> dict[str, Any]:
@@ -42,6 +45,7 @@ class Job:
             "user column": self.columns.user,
             "mapping of columns": dict(self.columns.called),
             "request": self.request,
+            "number of looks": self.looks,
         }
 
     def begin(self, checkpoint: Checkpoint, show: Progress) -> Work:
@@ -53,6 +57,16 @@ class Job:
         work = Work(design, files, self.columns, self.request or f"fit-{design.fingerprint}")
         checkpoint.save(work)
         return work
+
+    def look_again(self, work: Work, policy: Policy, checkpoint: Checkpoint, show: Progress) -> Work:
+        """The second look at the same files, after `policy` came of the first, whose place it takes in the checkpoint.
+
+        Until it is saved the first look is there, and its release is in the ledger: a crash in between changes nothing.
+        """
+        design = refine(work.design, policy, device=self.device, progress=show)
+        again = Work(design, list(work.files.values()), self.columns, work.request)
+        checkpoint.save(again)
+        return again
 
     def _go_on(self, checkpoint: Checkpoint, show: Progress) -> Work:
         assert checkpoint.path is not None
@@ -82,6 +96,7 @@ class Job:
             rng=seed,
             rank=self.rank,
             unit="user" if self.columns.user else "record",
+            looks=self.looks,
             device=self.device,
             progress=show,
         )

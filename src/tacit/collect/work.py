@@ -1,4 +1,4 @@
-"""Which rows are counted, and their sums. Every row counts once, whoever reads it."""
+"""Which rows are counted, and their sums. Every row counts once in each look, whoever reads it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from tacit.core import Budget, Ledger
 from tacit.design import Design
 from tacit.errors import InputError, StateError, TacitError
 from tacit.files import LogColumns, LogFile, starts
 from tacit.partial import Partial
+from tacit.policy import Policy
 from tacit.statistic import Statistic
 
 Rows = tuple[int, int]  # from the first to before the last
@@ -27,7 +29,7 @@ class Span:
 
 
 class Work:
-    """One sum for the files that are done and one for each that is under way.
+    """One look at the files: one sum for those that are done and one for each that is under way.
 
     Files are kept apart until they are done, so that one that turns out to be damaged counts with none of its rows.
     """
@@ -40,6 +42,28 @@ class Work:
         self._counted: dict[str, list[Rows]] = {}
         if self.rows > design.horizon:
             raise InputError(f"the files have {self.rows} rows, more than the {design.horizon} that were planned for.")
+
+    @property
+    def look(self) -> str:
+        """Which one it is, for people."""
+        if self.design.whole is not None:
+            return "first look"
+        return "reading rounds" if self.design.earlier is None else "second look"
+
+    @property
+    def releases(self) -> dict[str, Budget]:
+        """What comes of the files from here on: requests and what they spend. The first is this look's own."""
+        rest = self.design.rest
+        if rest is None:
+            return {self.request: self.design.budget}
+        return {f"{self.request}/first look": self.design.budget, self.request: rest}
+
+    def release(self, ledger: Ledger) -> Policy:
+        """Spends this look's budget. Files that changed before a second look are noticed before it costs anything."""
+        if self.design.whole is not None:
+            for file in self.files.values():
+                file.require_unchanged()
+        return self.statistic.release(ledger=ledger, request=next(iter(self.releases)))
 
     @property
     def rows(self) -> int:
@@ -92,8 +116,18 @@ class Work:
         return {"files": files, "counted": self._counted, "request": self.request}
 
     def resume(self, saved: Partial) -> None:
-        """Takes up saved sums. What is counted must be there, unchanged; other files may come, go or be repaired."""
+        """Takes up saved sums. What is counted must be there, unchanged; other files may come, go or be repaired.
+
+        A second look has no other files: all of them were counted in the first.
+        """
         then = {path: LogFile(path, *rest) for path, *rest in saved.about["files"]}
+        if self.design.earlier is not None:
+            for path in then | self.files:
+                if self.files.get(path) != then.get(path):
+                    raise InputError(
+                        f"{path} is not what it was in the first look: name the same files, or delete the checkpoint "
+                        "and start again."
+                    )
         for path in saved.about["counted"]:
             if self.files.get(path) != then[path]:
                 raise InputError(

@@ -10,7 +10,7 @@ Every function that turns one into the other errs on the side of privacy.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
@@ -148,15 +148,6 @@ class Guarantee:
     unit: str
     relation: str
     mechanism: str = "discrete Gaussian on an integer sum"
-
-    def at(self, delta: float) -> Guarantee:
-        """The same promise, stated at another delta."""
-        return replace(self, epsilon=epsilon_of_rho(self.rho, delta), delta=delta)
-
-    def after(self, earlier: Guarantee) -> Guarantee:
-        """What this release and an earlier one about the same people promise together: rho adds up."""
-        both = replace(self, rho=self.rho + earlier.rho, private=self.private and earlier.private)
-        return both.at(earlier.delta)
 
     def __str__(self) -> str:
         if not self.private:

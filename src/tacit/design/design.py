@@ -90,8 +90,8 @@ class Design:
         by predicted accuracy unless given; `clip=math.inf` is the paper's unclipped influence. `signal` and `noise` are
         guesses of the standard deviations of the reward function and of the noise, in units of half the reward range.
         `context_share` of the budget learns who really comes, for the decoder: 15 % where the problem has no generator,
-        none where it has; `plain` releases USCA's own statistic and nothing else. `looks=2` keeps most of the budget for
-        a second look at the same records, which is more accurate (see `tacit.refine`, which also passes `earlier`).
+        none where it has; `plain` releases USCA's own statistic and nothing else. `looks=2` keeps most of the budget
+        for a second look at the same records, which is more accurate (`tacit.refine`; it also passes `earlier`).
         `device="cuda"` does the heavy work on a GPU. `landmarks` and `public_points` (a number, or the points in unit
         coordinates) are for experts and tests.
         """

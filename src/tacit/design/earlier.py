@@ -17,7 +17,6 @@ import numpy as np
 from tacit.core import Guarantee
 from tacit.tables import Floats
 
-
 REACH = 1.5  # residuals are clipped at so many of their expected standard deviations
 LARGEST_REACH = 2.0  # rewards and their means are in [-1, 1]
 

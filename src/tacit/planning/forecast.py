@@ -149,8 +149,8 @@ class Plan:
         """The same for another number of rounds or another budget."""
         multipliers = self._multipliers(budget)
         tau, q, s = self._tuned(rounds, multipliers[0], self.signal, self.noise)
-        errors = self._simulation.errors(self._looks(rounds, q, s, multipliers))
-        without = self._looks(rounds, q, s, [0.0] * len(multipliers))
+        looks, without = self._looks(rounds, q, s, multipliers)
+        errors = self._simulation.errors(looks)
         nonprivate = float(np.mean(self._simulation.errors(without)))
         uniform, d = self._simulation.uniform_error, self._simulation.d
         error = float(np.mean(errors))
@@ -195,16 +195,18 @@ class Plan:
         q = Phi / np.sqrt(rounds * d + tau)
         return tau, q, influence_quantile(q)
 
-    def _looks(self, rounds: int, q: Floats, s: float, multipliers: Sequence[float]) -> list[Look]:
-        variance = self.signal**2 + self.noise**2
-        first = self._simulation.look(q, s, rounds, variance, 2.0 * s * multipliers[0])
-        if len(multipliers) == 1:
-            return [first]
-        error = self._simulation.left(first)
-        reach, spread = reach_for(error, self.noise), math.hypot(error, self.noise)
-        _, q, s = self._tuned(rounds, multipliers[1], error / reach, self.noise / reach)
-        gain = math.erf(reach / (math.sqrt(2.0) * spread))
-        return [first, self._simulation.look(q, s, rounds, spread**2, 2.0 * s * reach * multipliers[1], gain)]
+    def _looks(self, rounds: int, q: Floats, s: float, multipliers: Sequence[float]) -> tuple[list[Look], list[Look]]:
+        """What the releases will be like, and the same without privacy noise."""
+        look, variance = self._simulation.look, self.signal**2 + self.noise**2
+        looks, without = ([look(q, s, rounds, variance, 2.0 * s * m)] for m in (multipliers[0], 0.0))
+        if len(multipliers) == 2:
+            error = self._simulation.left(looks[0])
+            reach, variance = reach_for(error, self.noise), error**2 + self.noise**2
+            _, q, s = self._tuned(rounds, multipliers[1], error / reach, self.noise / reach)
+            gain = math.erf(reach / math.sqrt(2.0 * variance))
+            for found, m in ((looks, multipliers[1]), (without, 0.0)):
+                found.append(look(q, s, rounds, variance, 2.0 * s * reach * m, gain))
+        return looks, without
 
     def rounds_for(self, error: float) -> int:
         """The fewest rounds whose expected error is at most `error`, to within 5 %."""

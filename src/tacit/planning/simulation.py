@@ -28,9 +28,10 @@ Rng = np.random.Generator
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """One release: b = gain G theta + R e with unit noise e; `gain` is what clipping leaves of the signal."""
+    """One release: b = gain G theta + noise of covariance N = R R'; `gain` is what clipping leaves of the signal."""
 
     G: Floats
+    N: Floats
     R: Floats
     gain: float = 1.0
 
@@ -75,13 +76,15 @@ class Simulation:
         guesses = []
         for B, theta in zip(self._roots, self._theta, strict=True):
             # theta = B t, t ~ N(0, C); each look sees b = H (t - t0) + noise, t0 the mean so far
-            mean, C = np.zeros(theta.shape), self.signal**2 * np.eye(len(theta))
+            mean, CB = np.zeros(theta.shape), self.signal**2 * B.T
             for look in looks:
                 seen = look.gain * look.G @ (theta - B @ mean) + look.R @ rng.normal(size=theta.shape)
-                HC = look.G @ B @ C
-                S = HC @ (look.G @ B).T + look.R @ look.R.T
-                mean = mean + HC.T @ np.linalg.solve(S, seen)
-                C = C - HC.T @ np.linalg.solve(S, HC)
+                HC = look.G @ CB.T  # the covariance of what is seen with t
+                S = linalg.cholesky(HC @ (look.G @ B).T + look.N)
+                half = linalg.solve_lower(S, HC)
+                mean = mean + half.T @ linalg.solve_lower(S, seen)
+                if look is not looks[-1]:
+                    CB = CB - half.T @ (half @ B.T)
             guesses.append((self._grid @ B @ mean).reshape(*self.values.shape[:2], -1))
         chosen = np.concatenate(guesses, axis=2).argmax(axis=1)[:, None, :]
         return (self._best - np.take_along_axis(self.values, chosen, axis=1)[:, 0]).mean(axis=0)
@@ -91,17 +94,17 @@ class Simulation:
         variance = []
         for B in self._roots:
             H = look.G @ B
-            V = np.linalg.solve(self.signal**2 * H @ H.T + look.R @ look.R.T, H)
-            learned = self.signal**4 * float(np.sum((self.d[:, None] * (B @ H.T)) * (B @ V.T)))
+            half = linalg.solve_lower(linalg.cholesky(self.signal**2 * H @ H.T + look.N), H @ B.T)
+            learned = self.signal**4 * float(np.sum(self.d * np.sum(half * half, axis=0)))
             variance.append(self.signal**2 - learned)  # kernels are 1 on the diagonal
-        return float(np.sqrt(max(np.mean(variance), 0.0)))
+        return max(float(np.mean(variance)), 0.0) ** 0.5
 
     def look(self, q: Floats, s: float, rounds: int, variance: float, sigma: float, gain: float = 1.0) -> Look:
         """Influences `q` clipped at `s`; `variance` is the mean square of what a record adds, `sigma` the standard
         deviation of the privacy noise."""
         law = moments(self.Phi, q, s)
         N = rounds * variance * law.energy + sigma**2 * np.eye(self.rank)
-        return Look(rounds * law.signal, linalg.cholesky(N), gain)
+        return Look(rounds * law.signal, N, linalg.cholesky(N), gain)
 
 
 def _pairs(problem: Problem, rng: Rng) -> Floats:

@@ -29,8 +29,9 @@ class Batched(FeatureLearner):
     """In each of O(log log T) batches plays the most uncertain action that is not ruled out. After a batch an action
     is ruled out where its upper bound is below the best lower bound, by that batch's rounds alone.
 
-    With contexts, actions are ruled out context by context: what an earlier batch says of (x, c) is worked out when c
-    comes. Bounds of 2 standard deviations, as in GP-UCB. The decision is the posterior mean of all rounds.
+    The paper has no contexts. With them, actions are ruled out context by context: what an earlier batch says of (x, c)
+    is worked out when c comes. Chosen here: bounds of 2 standard deviations, as in GP-UCB; a decision by the posterior
+    mean of all rounds.
     """
 
     name: ClassVar[str] = "Batched pure exploration"

@@ -107,9 +107,12 @@ class FTS(FeatureLearner):
 class FTSPrivate(FTS):
     """The same, whose server clips what every agent sends and adds Gaussian noise to the sum.
 
-    It protects an agent, that is ten rounds together: more than the others do. Chosen here: clip at the norm of a
-    typical draw from the prior, sqrt(v M); every agent takes part in both meetings, and rho is split between them (the
-    paper samples agents at random, which gains little when they meet so seldom); one region, so no distributed
+    It protects an agent, that is ten rounds together: more than the others do. Neighbours differ in one agent, who is
+    replaced, which moves the sum by twice the clip; the authors' noise is for one who joins or leaves, once the clip.
+    In the paper all agents play at once and a new vector is shared after each of their rounds, from agents that are
+    sampled at random. Chosen here: two meetings, in which every agent takes part, with rho split between them (sampling
+    gains little when they meet so seldom); clip at the norm of a typical draw from the prior, sqrt(v M); the shared
+    vector with probability 1 / sqrt(turn), where the authors' code has 1 / turn; one region, so no distributed
     exploration; 64 features.
     """
 

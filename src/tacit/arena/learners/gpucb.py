@@ -18,8 +18,10 @@ WIDTH = 2.0  # standard deviations of optimism
 class GPUCB(FeatureLearner):
     """Plays argmax over x of  mean(x, c) + WIDTH std(x, c),  decides by the mean.
 
-    The papers' width grows like the root of the information gain and explores far longer than is useful; 2 standard
-    deviations is the usual choice in practice. Nystroem features on at most 200 landmarks, prior variance 0.1.
+    The width that Krause and Ong prove for a function of the kernel's space grows like the root of the information gain
+    and explores far longer than is useful. KernelUCB's is a constant, and its bound is for a variant in stages,
+    SupKernelUCB. 2 standard deviations is the usual choice in practice. Nystroem features on at most 200 landmarks,
+    prior variance 0.1.
     """
 
     name: ClassVar[str] = "GP-UCB"

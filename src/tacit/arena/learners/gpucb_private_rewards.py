@@ -17,8 +17,8 @@ class GPUCBPrivateRewards(GPUCB):
     Of the paper's three algorithms this is the truncating one (LDP-TGP-UCB): a told reward beyond
     b_t = 1 + (2 / epsilon) log t, which an honest one passes with probability below 1 / t, counts as 0. The one with
     medians of means has to play the same point again and again, which contexts do not allow. The paper's confidence
-    width is replaced by GP-UCB's own, with the noise that rewards now have. Contexts are not protected; delta is not
-    used.
+    width is replaced by GP-UCB's own, with the noise that rewards now have. The paper has no contexts; here they are
+    not protected. Neighbours are any two rewards of one user; delta is not used.
     """
 
     name: ClassVar[str] = "GP-UCB, private rewards"

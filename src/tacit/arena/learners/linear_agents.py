@@ -21,15 +21,18 @@ class LinearAgents(LinearUCB):
     """Four agents take turns. Each plays by what all have shared and by its own rounds since; when they meet, each
     adds those to a tree mechanism of its own, and shares its tree's noisy sum.
 
-    An agent's rounds are protected from the other agents and from whoever decides in the end, not from the agent
-    itself. The paper lets agents meet when a determinant of raw data has grown, which tells others about the data
-    (Zhou and Chowdhury 2024); here they meet 4 times, evenly, so a round lies below at most 3 nodes. The number of
-    agents is the setting's choice, not the paper's. Without privacy they meet after every round.
+    A round is to be protected from the other agents and from whoever decides in the end, not from its own agent. The
+    published algorithm leaks it in two ways. Agents meet when a determinant of raw data has grown, which tells others
+    about the data (Zhou and Chowdhury 2024); here they meet 4 times, evenly, so a round lies below at most 3 nodes. And
+    an agent plays by its own raw rounds: with another person in one round it plays otherwise in those that follow, and
+    the sum that it shares moves by many rounds, where the noise is for one (a test shows it). It is kept as published,
+    so the budget holds where one record is replaced and the others stay, not where one person is. The number of agents
+    is the setting's choice, not the paper's. Without privacy they meet after every round.
     """
 
     name: ClassVar[str] = "Private linear agents"
     source: ClassVar[str] = "Dubey, Pentland 2020, Differentially-Private Federated Linear Bandits"
-    protects: ClassVar[str] = "context and reward, from other agents"
+    protects: ClassVar[str] = "context and reward, from other agents (claimed; not where a person is replaced)"
     trust: ClassVar[str] = "central"
     counterpart: ClassVar[str | None] = "linucb"
 

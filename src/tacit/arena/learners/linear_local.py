@@ -17,10 +17,11 @@ from tacit.tables import Floats
 class LinearLocal(LinearUCB):
     """Every user receives the current estimate, chooses at home, and sends phi phi' and phi y with Gaussian noise.
 
-    Nobody has to be trusted: what leaves a user is private by itself. The noise of T users adds up, so that it grows
-    like sqrt(T) where the tree's grows like log T. Chosen here: one Gaussian mechanism for matrix and vector together;
-    a shift that follows the noise so far. Linear rewards only: the paper's one-pass method for generalised linear ones
-    has no use here, where the reward is a function of the kernel's features as it is.
+    Nobody has to be trusted: what leaves a user is private by itself, for any two contexts and rewards. The noise of T
+    users adds up, so that it grows like sqrt(T) where the tree's grows like log T; the shift follows it, as in the
+    paper. Chosen here: one Gaussian mechanism for matrix and vector together; the constants of the shift; the features
+    and the confidence width of `LinearUCB`. Linear rewards only: the paper's method for generalised linear ones has no
+    use here, where the reward is a function of the kernel's features as it is.
     """
 
     name: ClassVar[str] = "LDP linear UCB"

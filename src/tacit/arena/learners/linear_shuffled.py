@@ -15,13 +15,17 @@ from tacit.tables import Floats
 
 
 class LinearShuffled(LinearUCB):
-    """Users wait for a batch; a shuffler mixes the batch's messages; the server sees its noisy sum, and nothing else.
+    """Users wait for a batch; the server sees the noisy sum of the batch's messages, and nothing else.
 
-    Each user is in one batch, so each batch has all of rho; the noise of the batches adds up. Batches of T^(7/10)
-    rounds: the T^(3/5) of Chowdhury and Zhou balances a bound without its constants, and is worse here. Of their two
-    protocols this is the one that sums vectors; its binomial noise has a constant that serves the proof, so each batch
-    gets the Gaussian noise that its sum needs, of which every user adds a share. The amplification of local noise
-    (Garcelon et al.) gains nothing in batches as small as these. Without privacy nobody has to wait: batches of one.
+    Neighbours differ in one user. Each is in one batch, so each batch has all of rho; the noise of the batches adds up.
+    Batches of T^(7/10) rounds: the T^(3/5) of Chowdhury and Zhou balances a bound without its constants, and is worse
+    here. Of their two protocols this is the one that sums vectors. There users send bits with binomial noise, of which
+    a shuffler leaves no more than the sum. That noise has a constant that serves the proof; here each batch gets the
+    Gaussian noise that its sum needs, of which every user adds a share: this takes secure summation, not a shuffler.
+
+    The other protocol and Garcelon et al. amplify local noise, which gains nothing in batches as small as these: theirs
+    must have at least 14 log(8 T / delta) rounds (Theorem 5). What their users send is private by itself as well, if
+    less so; a share of the noise is not. Without privacy nobody has to wait: batches of one.
     """
 
     name: ClassVar[str] = "Shuffled linear UCB"

@@ -15,10 +15,12 @@ from tacit.tables import Floats
 class LinUCBTree(LinearUCB):
     """Linear UCB whose (G, u) is a prefix sum of the binary tree mechanism, with fresh noise in every node.
 
-    Every round's action is played by the sums of the rounds before it, so the actions that others see are
-    post-processing of the tree. Chosen here: noise in zCDP instead of the paper's composition theorem; y^2, which
-    nobody reads, is not in the tree; the last decision reads the root alone; as many of the kernel's principal
-    features as the noise leaves room for (4 to 32); the confidence width of `LinearUCB`.
+    Joint privacy: neighbours differ in one round's context and reward, and others see the actions of all other rounds.
+    Each is played by the noisy sums of the rounds before it, so these actions are post-processing of the tree. Of the
+    paper's two kinds of noise this is the Gaussian one; the other is Wishart. Chosen here: noise in zCDP instead of the
+    paper's composition theorem; y^2, which nobody reads, is not in the tree; the last decision reads the root alone;
+    as many of the kernel's principal features as the noise leaves room for (4 to 32); the confidence width of
+    `LinearUCB`.
     """
 
     name: ClassVar[str] = "Private LinUCB (tree)"

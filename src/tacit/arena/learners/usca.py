@@ -48,10 +48,11 @@ class Covariance:
 class USCA(UniformPlay):
     """Decides by one draw with probability proportional to exp(epsilon mubar(x, c) / (4 B sup sigmabar^2)).
 
-    Every context costs epsilon, pure; as in the paper, the error rate is that of one decision. tau = 1, as in the
-    paper's theorems. K = ceil(T / gamma) takes gamma over random points, which is less than the largest and makes Z
-    larger than the paper asks for; Z has at most 50 000 points. The supremum is over well-spread points and corners,
-    where it lies for stationary kernels.
+    Every context costs epsilon, pure; as in the paper, the error rate is that of one decision. Neighbours differ in one
+    round's context and reward. The paper leaves tau open; here it is 1. K = ceil(T / gamma) takes gamma over random
+    points, which is less than the largest and makes Z larger than the paper asks for; Z has at most 50 000 points. The
+    supremum is over well-spread points and corners, where it lies for stationary kernels. The draw is over the menu,
+    where the paper's is over all actions.
     """
 
     name: ClassVar[str] = "USCA"
