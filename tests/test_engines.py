@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit import Box, Budget, Categories, Design, InputError, Matern, Mixed, Problem
+from tacit import Box, Budget, Categories, Design, InputError, Matern, Mixed, Problem, refine
 from tacit.arrays import NUMPY, Engine, engine, to_numpy
 from tacit.errors import MissingExtraError
 from tacit.kernels import RBF, Categorical, Kernel, On, Separable
@@ -98,6 +98,18 @@ def test_sums_agree_within_one_unit_per_record(other: Engine, kernel: Kernel | N
     assert here.records == there.records == SOME
     assert np.abs(here._sum._value() - there._sum._value()).max() <= SOME
     assert here.merge(there).records == 2 * SOME  # and they merge
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_second_looks_agree_as_well(other: Engine, kernel: Kernel | None) -> None:
+    first = designed(kernel, looks=2)
+    looked = first.statistic()
+    looked.add_points(*records())
+    design = refine(first, looked.simulate_release(np.random.default_rng(0)), device=other)
+    here, there = design.statistic(), design.statistic(device=other)
+    for statistic in (here, there):
+        statistic.add_points(*records())
+    assert np.abs(here._sum._value() - there._sum._value()).max() <= SOME
 
 
 def test_the_bound_holds_exactly_on_every_engine(other: Engine) -> None:

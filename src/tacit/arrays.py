@@ -92,10 +92,12 @@ def to_numpy(array: Array) -> Floats:
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     import torch
 
-    compiled = torch.compile(function, dynamic=False)
+    with warnings.catch_warnings():  # the compiler's remarks on its own parts
+        warnings.simplefilter("ignore")
+        compiled = torch.compile(function, dynamic=False)
 
     def quiet(*arguments: Any) -> Any:
-        with warnings.catch_warnings():  # the compiler's remarks on how it reads caches
+        with warnings.catch_warnings():  # and on how it reads caches
             warnings.simplefilter("ignore")
             return compiled(*arguments)
 
