@@ -55,11 +55,12 @@ def cross_validate(contexts: dict[str, Any], right: Floats, public: bool, epsilo
         for held_out in range(FOLDS):
             train, test = fold != held_out, fold == held_out
             budget = tacit.Budget(epsilon=epsilon, delta=1e-6)
-            design = tacit.Design.build(given, horizon=int(train.sum()), budget=budget, rng=rng, rank=300)
+            design = tacit.Design.build(given, horizon=int(train.sum()), budget=budget, rng=rng, rank=300, looks=2)
             doses = rng.uniform(0, 100, int(train.sum()))
             seen = {name: column[train] for name, column in contexts.items()}
-            statistic = design.statistic().add(doses, seen, reward(doses, right[train]))
-            policy = statistic.simulate_release(rng)
+            rewards = reward(doses, right[train])
+            first = design.statistic().add(doses, seen, rewards).simulate_release(rng)
+            policy = tacit.refine(design, first).statistic().add(doses, seen, rewards).simulate_release(rng)
             chosen = policy.decide({name: column[test] for name, column in contexts.items()})["dose"]
             found.append(float(reward(chosen, right[test]).mean()))
     return found

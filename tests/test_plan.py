@@ -25,7 +25,7 @@ PROBLEM = tacit.Problem(
 
 @pytest.fixture(scope="module")
 def planned() -> Plan:
-    return plan(PROBLEM, horizon=3000, budget=BUDGET, noise=0.1)
+    return plan(PROBLEM, horizon=3000, budget=BUDGET, noise=0.1, rank=250)
 
 
 def test_the_forecast_lies_between_its_two_horizons(planned: Plan) -> None:
@@ -80,8 +80,8 @@ def released(design: tacit.Design, points: Floats, y: Floats, rng: np.random.Gen
 
 @pytest.mark.parametrize("looks", [1, 2])
 def test_what_was_planned_is_what_happens(looks: int) -> None:
-    """30 functions of the prior, played for real: mean errors agree within 40 % (the standard error is about 10 %)."""
-    rounds, functions = 3000, 30
+    """24 functions of the prior, played for real: mean errors agree within 40 % (the standard error is about 11 %)."""
+    rounds, functions = 3000, 24
     points, values = functions_of_the_prior(0, functions)
     rng = np.random.default_rng(1)
     design = tacit.Design.build(PROBLEM, horizon=rounds, budget=BUDGET, rng=0, noise=0.1, looks=looks)

@@ -113,6 +113,21 @@ def test_no_record_writes_a_row_longer_than_1(second: Design, points: Floats, y:
     assert np.linalg.norm(wild.rows(points, y, np.ones(8)), axis=1).max() <= 1 + 1e-9
 
 
+@given(st.tuples(*[st.floats(0, 1)] * 4), st.floats(-1, 1), st.floats(-1, 1), st.floats(-1e3, 1e3))
+def test_replacing_a_record_moves_the_second_sum_by_at_most_its_sensitivity(
+    second: Design, places: tuple[float, ...], y: float, z: float, weight: float
+) -> None:
+    """Whatever the first look said."""
+    assert second.earlier is not None
+    wild = replace(second, earlier=replace(second.earlier, weights=np.full(second.rank, weight)))
+    sums = []
+    for place, reward in ((places[:2], y), (places[2:], z)):
+        statistic = wild.statistic()
+        statistic.add_points(np.array([[0.3, 0.6], place]), np.array([0.1, reward]))
+        sums.append(statistic._sum._value().astype(object))
+    assert sum((sums[0] - sums[1]) ** 2) <= wild.encoding.sensitivity**2
+
+
 def test_a_record_without_a_reward_adds_nothing_in_either_look(first: Design, second: Design) -> None:
     for design in (first, second):
         statistic = design.statistic()
