@@ -14,7 +14,8 @@ from hypothesis.extra import numpy as arrays
 import tacit
 from tacit import Bandit, Budget, Design, InputError, Ledger, Policy, StateError, refine
 from tacit.core.budget import UNITS
-from tacit.design import Earlier, Seen
+from tacit.decoder import Seen
+from tacit.design import Earlier
 from tacit.design.earlier import LARGEST_REACH, REACH, reach_for
 from tacit.kernels import Matern
 from tacit.tables import Floats
@@ -209,6 +210,9 @@ def test_a_second_look_needs_a_first_one(first: Design, tmp_path: Path) -> None:
     once = Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1)
     with pytest.raises(InputError, match="nothing is left"):
         refine(once, looked(once))
+    twice = refine(first, looked(first))
+    with pytest.raises(InputError, match="no third one"):
+        refine(twice, looked(twice))
     plain = Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1, plain=True, looks=2)
     with pytest.raises(InputError, match="plain"):
         refine(plain, looked(plain))

@@ -38,14 +38,14 @@ class Policy:
     facts: dict[str, Any] = field(default_factory=dict)
     candidates: int = CANDIDATES
     receipt: dict[str, Any] | None = None
+    released: Released | None = None  # what it was read from, for a second look; not kept in files
 
     @classmethod
     def from_release(cls, design: Design, released: Released) -> Policy:
         posterior = decode(design, released)
         facts = design.facts() | {"records": released.records, "rank": design.rank}
-        return cls(
-            design.problem, _promise(design, released), posterior, design.features.U, facts, receipt=released.receipt
-        )
+        promise, U = _promise(design, released), design.features.U
+        return cls(design.problem, promise, posterior, U, facts, receipt=released.receipt, released=released)
 
     @property
     def private(self) -> bool:

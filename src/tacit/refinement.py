@@ -37,8 +37,10 @@ def refine(
     say in both looks is charged to the same ledger and adds up. Its coins follow from the first design unless `rng` is
     given.
     """
-    if policy.posterior.seen is None or not np.array_equal(policy.landmarks, design.features.U):
+    if policy.released is None or not np.array_equal(policy.landmarks, design.features.U):
         raise StateError("a second look follows a release: pass the policy that this design's release returned.")
+    if design.earlier is not None:
+        raise InputError("this is a second look already: there is no third one.")
     if not design.layout.energy_share:
         raise InputError("a plain design knows nothing of the noise: build it without plain=True for a second look.")
     if (spend := budget or design.rest) is None:
@@ -57,7 +59,7 @@ def refine(
         noise=noise / reach,
         context_share=design.layout.context_share,
         device=device,
-        earlier=Earlier(policy.posterior.weights, reach, policy.posterior.seen, policy.guarantee),
+        earlier=Earlier(policy.posterior.weights, reach, policy.guarantee, design, policy.released),
         progress=progress,
     )
 
@@ -65,12 +67,10 @@ def refine(
 def _expected(design: Design, policy: Policy, rng: np.random.Generator | int) -> tuple[float, float]:
     """Standard deviations, as far as is known: of the policy's error, and of rewards around their mean.
 
-    The mean square of what records added is that of the noise, of what the policy has learned since, and of what it has
-    not learned.
+    The mean square of the rewards is that of the noise, of what the policy has learned, and of what it has not.
     """
     points = design.problem.public_points(POINTS, np.random.default_rng(rng))
-    before = 0.0 if design.earlier is None else design.problem.k(points, policy.landmarks) @ design.earlier.weights
     variance = float(np.mean(policy._variance(points)))
-    learned = float(np.mean((policy._mean(points) - before) ** 2))
+    learned = float(np.mean(policy._mean(points) ** 2))
     noise = policy.posterior.energy - learned - variance
     return math.sqrt(variance), math.sqrt(max(noise, QUIETEST**2))

@@ -13,6 +13,7 @@ what f1 got wrong, r bhat = G (theta - theta1) + r e, and what the earlier relea
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +22,7 @@ from tacit import linalg
 from tacit.core import Released
 from tacit.decoder.evidence import choose
 from tacit.decoder.kinds import kinds
-from tacit.design import Design, Moments, Seen
+from tacit.design import Design, Moments
 from tacit.kernels.ard import lengthscales
 from tacit.tables import Floats
 
@@ -40,43 +41,83 @@ class Posterior:
     scale: float
     energy: float
     lengthscales: tuple[float, ...]
-    seen: Seen | None = None  # what was released, for a later look; not kept in files
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What releases say about f = phi' theta:  z = A theta + unit noise."""
+
+    A: Floats
+    z: Floats
+
+    def __add__(self, other: Seen) -> Seen:
+        """Both, in as many rows as one: rotating observations of unit noise changes nothing."""
+        Q, R = np.linalg.qr(np.vstack([self.A, other.A]))
+        return Seen(R, Q.T @ np.concatenate([self.z, other.z]))
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """A released vector, taken apart: the sum of q_s y, counts of contexts with their noise, mean square, noise."""
+
+    design: Design
+    records: int
+    b: Floats
+    counts: Floats | None
+    count_noise: float
+    c: float
+    sigma: float
+
+    @classmethod
+    def of(cls, design: Design, released: Released) -> Read:
+        unit = 1.0 / 2**released.bits
+        noise = released.scale * unit
+        total, counts, energy = design.layout.split(released.values * unit)
+        n, s = released.records, design.clip
+        c = 0.2 if energy is None else float(np.clip(energy / n, 0.01, 1.0))
+        sigma = s * noise / np.sqrt(design.layout.influence_share)
+        return cls(design, n, s * total, counts, 0.0 if counts is None else design.layout.count_noise(noise), c, sigma)
+
+    def seen(self, law: Moments) -> Seen:
+        """b = G theta + noise of covariance N, whitened; r b = G (theta - theta1) + r noise for a second look."""
+        G, N = self.records * law.signal, self.records * self.c * law.energy + self.sigma**2 * np.eye(len(self.b))
+        b, r = self.b, 1.0
+        if (earlier := self.design.earlier) is not None:
+            r = earlier.reach
+            b = r * b + G @ (self.design.features.L.T @ earlier.weights)
+        R = r * linalg.cholesky(N)
+        return Seen(linalg.solve_lower(R, G), linalg.solve_lower(R, b))
 
 
 def decode(design: Design, released: Released) -> Posterior:
     """The noise-aware Gaussian posterior."""
-    unit = 1.0 / 2**released.bits
-    noise = released.scale * unit
-    total, counts, energy = design.layout.split(released.values * unit)
-    law = design.moments if counts is None else _law(design, counts, noise)
-    n, s = released.records, design.clip
-    c = 0.2 if energy is None else float(np.clip(energy / n, 0.01, 1.0))
-    b, G = s * total, n * law.signal
-    sigma = s * noise / np.sqrt(design.layout.influence_share)
-    N = n * c * law.energy + sigma**2 * np.eye(design.rank)
-    if (earlier := design.earlier) is None:
-        return _posterior(design, _seen(b, G, N), c)
-    r, theta1 = earlier.reach, design.features.L.T @ earlier.weights
-    return _posterior(design, earlier.seen + _seen(r * b + G @ theta1, G, r**2 * N), r**2 * c)
+    reads, earlier = [Read.of(design, released)], design.earlier
+    if earlier is not None:
+        reads.insert(0, Read.of(earlier.design, earlier.released))
+    seen = [read.seen(law) for read, law in zip(reads, _laws(reads), strict=True)]
+    scale = 1.0 if earlier is None else earlier.reach**2
+    return _posterior(design, seen[0] if len(seen) == 1 else seen[0] + seen[1], scale * reads[-1].c)
 
 
-def _seen(b: Floats, G: Floats, N: Floats) -> Seen:
-    """b = G theta + noise of covariance N, whitened."""
-    R = linalg.cholesky(N)
-    return Seen(linalg.solve_lower(R, G), linalg.solve_lower(R, b))
+def _laws(reads: Sequence[Read]) -> list[Moments]:
+    """The law of each statistic under the contexts that came. Both looks counted the same people: counts are pooled."""
+    counted = [read for read in reads if read.counts is not None]
+    if not counted:
+        return [read.design.moments for read in reads]
+    weights = np.array([read.count_noise**-2 for read in counted])
+    counts = sum(w * read.counts for w, read in zip(weights, counted, strict=True)) / weights.sum()
+    laws = {}
+    for read in counted:
+        cells = read.design.layout.cells
+        assert cells is not None
+        laws[read.design] = read.design.moments_under(cells, cells.laws(counts, float(weights.sum() ** -0.5)))
+    return [laws.get(read.design, read.design.moments) for read in reads]
 
 
 def usca_weights(design: Design, released: Released) -> Floats:
     """USCA's own estimate mubar(w) = q(w)' bhat as weights on k_U(w): no prior, no law of contexts."""
     total, _, _ = design.layout.split(released.values / 2**released.bits)
     return np.asarray(design.influence_map.T @ (design.clip * total))
-
-
-def _law(design: Design, counts: Floats, noise: float) -> Moments:
-    """The law of the statistic under the contexts that came."""
-    cells = design.layout.cells
-    assert cells is not None
-    return design.moments_under(cells, cells.laws(counts, design.layout.count_noise(noise)))
 
 
 def _posterior(design: Design, seen: Seen, c: float) -> Posterior:
@@ -99,5 +140,4 @@ def _posterior(design: Design, seen: Seen, c: float) -> Posterior:
         scale=v,
         energy=c,
         lengthscales=tuple(lengthscales(best.kernel)),
-        seen=seen,
     )

@@ -264,7 +264,9 @@ class Design:
                 problem, features.rank, budget, facts["context_share"], facts["plain"], bool(facts.get("whole"))
             ),
             unit=facts["unit"],
-            earlier=Earlier.restore(facts["earlier"], arrays) if facts.get("earlier") else None,
+            earlier=Earlier.restore(partial(cls.restore, problem), facts["earlier"], arrays)
+            if facts.get("earlier")
+            else None,
             whole=Budget(**facts["whole"]) if facts.get("whole") else None,
         )
 

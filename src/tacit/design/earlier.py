@@ -9,13 +9,15 @@ happened to come. Both releases are linear in the reward function, so what they 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from tacit.core import Guarantee
+from tacit.core import Guarantee, Released
 from tacit.tables import Floats
+
+if TYPE_CHECKING:
+    from tacit.design.design import Design
 
 REACH = 1.5  # residuals are clipped at so many of their expected standard deviations
 LARGEST_REACH = 2.0  # rewards and their means are in [-1, 1]
@@ -30,37 +32,33 @@ def reach_for(error: float, noise: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
-    """What releases say about f = phi' theta:  z = A theta + unit noise."""
-
-    A: Floats
-    z: Floats
-
-    def __add__(self, other: Seen) -> Seen:
-        """Both, in as many rows as one: rotating observations of unit noise changes nothing."""
-        Q, R = np.linalg.qr(np.vstack([self.A, other.A]))
-        return Seen(R, Q.T @ np.concatenate([self.z, other.z]))
-
-
-@dataclass(frozen=True, eq=False)
 class Earlier:
-    """An earlier policy on the same landmarks, f1(w) = k_U(w)' weights, and how far rewards are expected from it."""
+    """An earlier release on the same landmarks, the policy f1(w) = k_U(w)' weights that came of it, and how far rewards
+    are expected from that."""
 
     weights: Floats
     reach: float  # r: where residuals are clipped, in units of half the reward range
-    seen: Seen
     guarantee: Guarantee
+    design: Design
+    released: Released
 
     def arrays(self) -> dict[str, Floats]:
         """What has to be kept to have this again."""
-        return {"earlier_weights": self.weights, "earlier_seen": self.seen.A, "earlier_z": self.seen.z}
+        mine: dict[str, Any] = {"weights": self.weights, "values": self.released.values}
+        return {f"earlier_{name}": array for name, array in (mine | self.design.arrays()).items()}
 
     def facts(self) -> dict[str, Any]:
         """The rest of it, as plain data."""
-        return {"reach": self.reach, "guarantee": asdict(self.guarantee)}
+        released = {name: getattr(self.released, name) for name in ("scale", "records", "bits")}
+        kept = {"reach": self.reach, "guarantee": asdict(self.guarantee), "design": self.design.facts()}
+        return kept | {"released": released}
 
     @classmethod
-    def restore(cls, facts: dict[str, Any], arrays: dict[str, Floats]) -> Earlier:
-        """The inverse of `facts()` and `arrays()`."""
-        seen = Seen(arrays["earlier_seen"], arrays["earlier_z"])
-        return cls(arrays["earlier_weights"], facts["reach"], seen, Guarantee(**facts["guarantee"]))
+    def restore(cls, restore: Callable[..., Design], facts: dict[str, Any], arrays: dict[str, Floats]) -> Earlier:
+        """The inverse of `facts()` and `arrays()`; `restore` makes the earlier design from its own."""
+        mine: dict[str, Any] = {
+            name.removeprefix("earlier_"): array for name, array in arrays.items() if name.startswith("earlier_")
+        }
+        promise = Guarantee(**facts["guarantee"])
+        released = Released(values=mine["values"], guarantee=promise, **facts["released"])
+        return cls(mine["weights"], facts["reach"], promise, restore(facts["design"], mine), released)
