@@ -10,7 +10,7 @@ import pytest
 
 import tacit
 from tacit import Box, Budget, Categories, Design, InputError, Matern, Mixed, Problem, refine
-from tacit.arrays import NUMPY, Engine, engine, to_numpy
+from tacit.arrays import NUMPY, Engine, cores, engine, to_numpy
 from tacit.errors import MissingExtraError
 from tacit.kernels import RBF, Categorical, Kernel, On, Separable
 from tacit.tables import Floats
@@ -150,3 +150,11 @@ def test_a_device_that_is_not_there_is_said_plainly(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(__import__("sys").modules, "torch", None)
     with pytest.raises(MissingExtraError, match=r"tacit\[torch\]"):
         tacit.Design.build(problem(), horizon=10, budget=BUDGET, rng=0, device="cpu")
+
+
+def test_a_cluster_may_say_how_many_cores_a_task_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    there = cores()
+    for said, expected in (("1", 1), ("100000", there), ("", there), ("0", there), ("many", there)):
+        monkeypatch.setenv("OMP_NUM_THREADS", said)
+        assert cores() == expected

@@ -183,6 +183,14 @@ def test_the_second_design_follows_from_the_first_and_its_policy(first: Design) 
     assert refine(first, looked(first, 5)).fingerprint != refine(first, policy).fingerprint
 
 
+def test_both_designs_have_one_law_of_public_points(first: Design, second: Design) -> None:
+    """E[phi phi'] is computed once: the second whitening is as good as one made afresh."""
+    afresh = Design.build(
+        PROBLEM, horizon=ROUNDS, budget=second.budget, rng=9, landmarks=first.features.U, tau=second.tau
+    )
+    assert second.influence(records()[0]) == pytest.approx(afresh.influence(records()[0]), abs=1e-3)
+
+
 def test_a_second_design_survives_a_file(second: Design) -> None:
     again = Design.restore(PROBLEM, second.facts(), second.arrays())
     points, y = records()

@@ -57,8 +57,10 @@ class Engine:
 
 
 def cores() -> int:
-    """How many this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """How many this process may use; OMP_NUM_THREADS, which clusters set for their tasks, may say fewer."""
+    there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    return min(there, int(asked)) if asked.isdecimal() and int(asked) else there
 
 
 NUMPY = Engine(array_api_compat.numpy)

@@ -109,7 +109,10 @@ class Design:
         features = Features.on(problem.k, landmarks)
         progress("choosing tau and landmarks", 2, 2)
 
-        d, V = linalg.eigh(_second_moment(features, points, engine(device), progress))
+        if earlier is None:
+            d, V = linalg.eigh(_second_moment(features, points, engine(device), progress))
+        else:
+            d, V = earlier.design.spectrum
         d = np.maximum(d, 0.0)
         scale = np.sqrt(horizon * d + tau)
         A = (V / scale) @ V.T  # the symmetric root: no free signs, so the same coins give the same design everywhere
@@ -134,6 +137,12 @@ class Design:
     def encoding(self) -> Encoding:
         """The public shape of a contribution: integers, bits, bound."""
         return Encoding(rank=self.layout.size, horizon=self.horizon)
+
+    @property
+    def spectrum(self) -> tuple[Floats, Floats]:
+        """Eigenvalues and eigenvectors of E[phi phi'], from A = (T E[phi phi'] + tau I)^(-1/2)."""
+        w, V = linalg.eigh(self.whitening)
+        return (w**-2.0 - self.tau) / self.horizon, V
 
     @cached_property
     def influence_map(self) -> Floats:
