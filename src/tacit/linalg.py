@@ -32,3 +32,9 @@ def solve_upper(L: Floats, B: Floats) -> Floats:
 def eigh(S: Floats) -> tuple[Floats, Floats]:
     values, vectors = linalg.eigh(S)
     return np.asarray(values), np.asarray(vectors)
+
+
+def root(K: Floats) -> Floats:
+    """The symmetric root of a positive semidefinite matrix."""
+    values, V = eigh(K)
+    return (V * np.sqrt(np.maximum(values, 0.0))) @ V.T

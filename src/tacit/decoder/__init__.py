@@ -8,7 +8,7 @@ the level of all rewards together. The expectations are over the contexts that c
 touches released numbers only.
 
 Where records were compared with an earlier policy f1 = phi' theta1 and residuals clipped at `r`, the vector is about
-what f1 got wrong, r bhat = G (theta - theta1) + r e, and what the earlier release said counts too.
+what f1 got wrong, r bhat = g G (theta - theta1) + r e, and what the earlier release said counts too.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from tacit.core import Released
 from tacit.decoder.evidence import choose
 from tacit.decoder.kinds import kinds
 from tacit.design import Design, Moments
+from tacit.design.earlier import shared_square
 from tacit.kernels.ard import lengthscales
 from tacit.tables import Floats
 
@@ -78,15 +79,34 @@ class Read:
         sigma = s * noise / np.sqrt(design.layout.influence_share)
         return cls(design, n, s * total, counts, 0.0 if counts is None else design.layout.count_noise(noise), c, sigma)
 
-    def seen(self, law: Moments) -> Seen:
-        """b = G theta + noise of covariance N, whitened; r b = G (theta - theta1) + r noise for a second look."""
+    def told(self, law: Moments) -> Told:
+        """b = G theta + e; in a second look r b = g G (theta - theta1) + r e, `g` what clipping leaves of residuals."""
         G, N = self.records * law.signal, self.records * self.c * law.energy + self.sigma**2 * np.eye(len(self.b))
-        b, r = self.b, 1.0
-        if (earlier := self.design.earlier) is not None:
-            r = earlier.reach
-            b = r * b + G @ (self.design.features.L.T @ earlier.weights)
-        R = r * linalg.cholesky(N)
-        return Seen(linalg.solve_lower(R, G), linalg.solve_lower(R, b))
+        if (earlier := self.design.earlier) is None:
+            return Told(self.b, G, N, self.c)
+        theta1, r, G = self.design.features.L.T @ earlier.weights, earlier.reach, earlier.gain * G
+        return Told(r * self.b + G @ theta1, G, r**2 * N, r**2 * self.c)
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """b = G theta + e, Cov e = N, of which n c E[q_s q_s'] is from who came and how noisy their rewards were."""
+
+    b: Floats
+    G: Floats
+    N: Floats
+    c: float
+
+    def seen(self) -> Seen:
+        R = linalg.cholesky(self.N)
+        return Seen(linalg.solve_lower(R, self.G), linalg.solve_lower(R, self.b))
+
+    def beside(self, first: Told, X: Floats) -> Told:
+        """What this tells that `first` did not: with Cov(e1, e) = X it is b - X'N1^-1 b1, whose noise is its own."""
+        R = linalg.cholesky(first.N)
+        half = linalg.solve_lower(R, X)
+        b, G = (linalg.solve_lower(R, known) for known in (first.b, first.G))
+        return Told(self.b - half.T @ b, self.G - half.T @ G, self.N - half.T @ half, self.c)
 
 
 def decode(design: Design, released: Released) -> Posterior:
@@ -94,9 +114,22 @@ def decode(design: Design, released: Released) -> Posterior:
     reads, earlier = [Read.of(design, released)], design.earlier
     if earlier is not None:
         reads.insert(0, Read.of(earlier.design, earlier.released))
-    seen = [read.seen(law) for read, law in zip(reads, _laws(reads), strict=True)]
-    scale = 1.0 if earlier is None else earlier.reach**2
-    return _posterior(design, seen[0] if len(seen) == 1 else seen[0] + seen[1], scale * reads[-1].c)
+    laws = _laws(reads)
+    told = [read.told(law) for read, law in zip(reads, laws, strict=True)]
+    seen = told[0].seen()
+    if len(told) == 2:
+        seen += told[1].beside(told[0], _shared(reads[1].records, told, laws)).seen()
+    return _posterior(design, seen, told[-1].c)
+
+
+def _shared(records: int, told: Sequence[Told], laws: Sequence[Moments]) -> Floats:
+    """The same people came in both looks, with the same noise in their rewards: the covariance of what that adds.
+
+    It is n c E[q1 q2'], c the mean square of the residuals. Influences of both looks have the same eigenvectors, up to
+    clipping, and then E[q1 q2'] is the product of the roots of E[q1 q1'] and E[q2 q2'].
+    """
+    c = shared_square(told[0].c, told[1].c)
+    return records * c * linalg.root(laws[0].energy) @ linalg.root(laws[1].energy)
 
 
 def _laws(reads: Sequence[Read]) -> list[Moments]:

@@ -31,6 +31,18 @@ def reach_for(error: float, noise: float) -> float:
     return min(LARGEST_REACH, REACH * math.hypot(error, noise))
 
 
+def clipping(deviations: float) -> tuple[float, float]:
+    """What clipping at so many standard deviations leaves of a normal residual: of a small shift, and of its square."""
+    inside = math.erf(deviations / math.sqrt(2.0))
+    density = math.exp(-(deviations**2) / 2.0) / math.sqrt(2.0 * math.pi)
+    return inside, inside - 2.0 * deviations * density + deviations**2 * (1.0 - inside)
+
+
+def shared_square(first: float, second: float) -> float:
+    """E[y (y - f1)] from E[y^2] and E[(y - f1)^2]: that of the residual, which is what is left of the reward."""
+    return min(second, 0.98 * math.sqrt(first * second))
+
+
 @dataclass(frozen=True, eq=False)
 class Earlier:
     """An earlier release on the same landmarks, the policy f1(w) = k_U(w)' weights that came of it, and how far rewards
@@ -41,6 +53,11 @@ class Earlier:
     guarantee: Guarantee
     design: Design
     released: Released
+
+    @property
+    def gain(self) -> float:
+        """What clipping leaves of the difference between the reward function and f1."""
+        return clipping(REACH)[0] if self.reach < LARGEST_REACH else 1.0
 
     def arrays(self) -> dict[str, Floats]:
         """What has to be kept to have this again."""

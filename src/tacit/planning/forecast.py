@@ -25,7 +25,7 @@ from tacit.design.design import (
     first_part,
     public_total,
 )
-from tacit.design.earlier import reach_for
+from tacit.design.earlier import clipping, reach_for
 from tacit.design.features import clipped
 from tacit.design.tuning import choose_tau, influence_quantile
 from tacit.errors import InputError
@@ -203,9 +203,9 @@ class Plan:
             error = self._simulation.left(looks[0])
             reach, variance = reach_for(error, self.noise), error**2 + self.noise**2
             _, q, s = self._tuned(rounds, multipliers[1], error / reach, self.noise / reach)
-            gain = math.erf(reach / math.sqrt(2.0 * variance))
+            gain, square = clipping(reach / math.sqrt(variance))
             for found, m in ((looks, multipliers[1]), (without, 0.0)):
-                found.append(look(q, s, rounds, variance, 2.0 * s * reach * m, gain))
+                found.append(look(q, s, rounds, square * variance, 2.0 * s * reach * m, gain).beside(found[0]))
         return looks, without
 
     def rounds_for(self, error: float) -> int:

@@ -10,11 +10,12 @@ over the actions of one context matters, so it is drawn context by context. Noth
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tacit import linalg
+from tacit.design.earlier import shared_square
 from tacit.design.features import Features, moments
 from tacit.kernels import Kernel
 from tacit.problem import Problem
@@ -28,12 +29,18 @@ Rng = np.random.Generator
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """One release: b = gain G theta + noise of covariance N = R R'; `gain` is what clipping leaves of the signal."""
+    """One release: b = G theta + noise of covariance N."""
 
     G: Floats
     N: Floats
-    R: Floats
-    gain: float = 1.0
+    energy: Floats  # n E[q_s q_s']
+    c: float  # the mean square of what records add: N = c energy + privacy noise
+
+    def beside(self, first: Look) -> Look:
+        """What this tells that `first` did not: the same people came (see `tacit.decoder`)."""
+        X = shared_square(first.c, self.c) * linalg.root(first.energy) @ linalg.root(self.energy)
+        K = np.linalg.solve(first.N, X).T
+        return replace(self, G=self.G - K @ first.G, N=self.N - K @ X)
 
 
 class Simulation:
@@ -78,7 +85,7 @@ class Simulation:
             # theta = B t, t ~ N(0, C); each look sees b = H (t - t0) + noise, t0 the mean so far
             mean, CB = np.zeros(theta.shape), self.signal**2 * B.T
             for look in looks:
-                seen = look.gain * look.G @ (theta - B @ mean) + look.R @ rng.normal(size=theta.shape)
+                seen = look.G @ (theta - B @ mean) + linalg.cholesky(look.N) @ rng.normal(size=theta.shape)
                 HC = look.G @ CB.T  # the covariance of what is seen with t
                 S = linalg.cholesky(HC @ (look.G @ B).T + look.N)
                 half = linalg.solve_lower(S, HC)
@@ -101,10 +108,10 @@ class Simulation:
 
     def look(self, q: Floats, s: float, rounds: int, variance: float, sigma: float, gain: float = 1.0) -> Look:
         """Influences `q` clipped at `s`; `variance` is the mean square of what a record adds, `sigma` the standard
-        deviation of the privacy noise."""
+        deviation of the privacy noise, `gain` what clipping residuals leaves of the signal."""
         law = moments(self.Phi, q, s)
-        N = rounds * variance * law.energy + sigma**2 * np.eye(self.rank)
-        return Look(rounds * law.signal, N, linalg.cholesky(N), gain)
+        G, energy = gain * rounds * law.signal, rounds * law.energy
+        return Look(G, variance * energy + sigma**2 * np.eye(self.rank), energy, variance)
 
 
 def _pairs(problem: Problem, rng: Rng) -> Floats:
