@@ -13,8 +13,9 @@ from hypothesis.extra import numpy as arrays
 
 import tacit
 from tacit import Bandit, Budget, Design, InputError, Ledger, Policy, StateError, refine
+from tacit.core import simulate_gaussian
 from tacit.core.budget import UNITS
-from tacit.decoder import Seen
+from tacit.decoder import Read, Seen, _laws
 from tacit.design import Earlier
 from tacit.design.earlier import LARGEST_REACH, REACH, clipping, reach_for
 from tacit.kernels import Matern
@@ -194,6 +195,21 @@ def test_intervals_of_two_looks_cover_the_truth() -> None:
         right = scale * PROBLEM.k(places, U) @ a
         covered.append(float(np.mean((low <= right) & (right <= high))))
     assert 0.85 <= np.mean(covered) <= 0.95
+
+
+def test_counts_of_both_looks_are_pooled(first: Design, second: Design) -> None:
+    """Each look counts the same people; the law of both comes from the weighted mean of their counts."""
+    assert second.earlier is not None
+    statistic = second.statistic()
+    statistic.add_points(*records())
+    released = simulate_gaussian(statistic._sum, second.budget, np.random.default_rng(0))
+    reads = [Read.of(first, second.earlier.released), Read.of(second, released)]
+    counts, weights = [read.counts for read in reads], [read.count_noise**-2 for read in reads]
+    cells = second.layout.cells
+    assert cells is not None
+    laws = cells.laws(np.average(np.stack(counts), axis=0, weights=weights), sum(weights) ** -0.5)  # type: ignore[arg-type]
+    for law, design in zip(_laws(reads), (first, second), strict=True):
+        assert law.energy == pytest.approx(design.moments_under(cells, laws).energy)
 
 
 def test_what_two_releases_say_adds_up() -> None:
