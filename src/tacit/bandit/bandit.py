@@ -180,7 +180,7 @@ class Bandit:
 
     def __repr__(self) -> str:
         state = "released" if self._store.closed() else f"{self.asked} of {self.horizon} rounds asked"
-        return f"Bandit({state}, {self.design.budget})"
+        return f"Bandit({state}, {self.ledger.budget})"
 
 
 def _item(value: Any) -> Any:
