@@ -79,9 +79,16 @@ class Talks(Probe):
         return contexts
 
 
+def work(seconds: float) -> None:
+    """Keeps the processor busy."""
+    until = time.process_time() + seconds
+    while time.process_time() < until:
+        pass
+
+
 class Slow(Probe):
     def decide(self, contexts: Floats) -> Floats:
-        time.sleep(0.3)
+        work(0.3)
         return contexts
 
 
@@ -101,7 +108,7 @@ def sleepy(rng: Rng) -> Environment:
     base = parabola(rng)
 
     def sample(actions: Floats, contexts: Floats, rng: Rng) -> Floats:
-        time.sleep(0.5)
+        work(0.5)
         return base.mean(actions, contexts)
 
     return Environment("sleepy", base.problem, base.mean, base.draw_contexts, sample=sample)
