@@ -23,7 +23,7 @@ from tacit.core import Released
 from tacit.decoder.evidence import choose
 from tacit.decoder.kinds import kinds
 from tacit.design import Design, Moments
-from tacit.design.earlier import shared_square
+from tacit.design.earlier import shared_noise
 from tacit.kernels.ard import lengthscales
 from tacit.tables import Floats
 
@@ -118,18 +118,10 @@ def decode(design: Design, released: Released) -> Posterior:
     told = [read.told(law) for read, law in zip(reads, laws, strict=True)]
     seen = told[0].seen()
     if len(told) == 2:
-        seen += told[1].beside(told[0], _shared(reads[1].records, told, laws)).seen()
+        n = reads[1].records
+        shared = shared_noise((told[0].c, told[1].c), (n * laws[0].energy, n * laws[1].energy))
+        seen += told[1].beside(told[0], shared).seen()
     return _posterior(design, seen, told[-1].c)
-
-
-def _shared(records: int, told: Sequence[Told], laws: Sequence[Moments]) -> Floats:
-    """The same people came in both looks, with the same noise in their rewards: the covariance of what that adds.
-
-    It is n c E[q1 q2'], c the mean square of the residuals. Influences of both looks have the same eigenvectors, up to
-    clipping, and then E[q1 q2'] is the product of the roots of E[q1 q1'] and E[q2 q2'].
-    """
-    c = shared_square(told[0].c, told[1].c)
-    return records * c * linalg.root(laws[0].energy) @ linalg.root(laws[1].energy)
 
 
 def _laws(reads: Sequence[Read]) -> list[Moments]:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from tacit import linalg
 from tacit.core import Guarantee, Released
 from tacit.tables import Floats
 
@@ -38,9 +39,15 @@ def clipping(deviations: float) -> tuple[float, float]:
     return inside, inside - 2.0 * deviations * density + deviations**2 * (1.0 - inside)
 
 
-def shared_square(first: float, second: float) -> float:
-    """E[y (y - f1)] from E[y^2] and E[(y - f1)^2]: that of the residual, which is what is left of the reward."""
-    return min(second, 0.98 * math.sqrt(first * second))
+def shared_noise(c: tuple[float, float], energy: tuple[Floats, Floats]) -> Floats:
+    """The covariance of the noise in both looks, to which the same people came with the same noise in their rewards.
+
+    `c` are the mean squares of what records add, `energy` is n E[q q'] of each look. It is E[y (y - f1)] n E[q1 q2'].
+    The first factor is the mean square of the residual, which is what is left of the reward. Influences of both looks
+    have the same eigenvectors, up to clipping, and then the second is the product of the roots of their energies.
+    """
+    square = min(c[1], 0.98 * math.sqrt(c[0] * c[1]))
+    return square * linalg.root(energy[0]) @ linalg.root(energy[1])
 
 
 @dataclass(frozen=True, eq=False)

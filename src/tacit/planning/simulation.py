@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tacit import linalg
-from tacit.design.earlier import shared_square
+from tacit.design.earlier import shared_noise
 from tacit.design.features import Features, moments
 from tacit.kernels import Kernel
 from tacit.problem import Problem
@@ -38,7 +38,7 @@ class Look:
 
     def beside(self, first: Look) -> Look:
         """What this tells that `first` did not: the same people came (see `tacit.decoder`)."""
-        X = shared_square(first.c, self.c) * linalg.root(first.energy) @ linalg.root(self.energy)
+        X = shared_noise((first.c, self.c), (first.energy, self.energy))
         K = np.linalg.solve(first.N, X).T
         return replace(self, G=self.G - K @ first.G, N=self.N - K @ X)
 
