@@ -88,6 +88,8 @@ def test_both_looks_fit_into_the_ledger_and_leave_nothing(first: Design, tmp_pat
     assert final.guarantee.rho == pytest.approx(BUDGET.zcdp)
     assert final.guarantee.epsilon == pytest.approx(1.0, abs=1e-6)
     assert (final.private, final.guarantee.delta) == (True, 1e-5)
+    assert (final.facts["looks"], Budget(**final.facts["budget"])) == (2, BUDGET)
+    assert all(isinstance(value, int | float | str | dict) for value in final.facts.values())  # fit for people
     third = refine(first, policy).statistic()
     third.add_points(*records())
     with pytest.raises(tacit.BudgetError):

@@ -43,8 +43,7 @@ class Policy:
     @classmethod
     def from_release(cls, design: Design, released: Released) -> Policy:
         posterior = decode(design, released)
-        facts = design.facts() | {"records": released.records, "rank": design.rank}
-        promise, U = _promise(design, released), design.features.U
+        promise, facts, U = _promise(design, released), _facts(design, released), design.features.U
         return cls(design.problem, promise, posterior, U, facts, receipt=released.receipt, released=released)
 
     @property
@@ -271,6 +270,16 @@ def _promise(design: Design, released: Released) -> Guarantee:
         rho, private, delta = now.rho + earlier.guarantee.rho, now.private, earlier.guarantee.delta
         return _stated(replace(now, rho=rho, private=private and earlier.guarantee.private), delta)
     return now if design.whole is None else _stated(now, design.whole.delta or now.delta)
+
+
+def _facts(design: Design, released: Released) -> dict[str, Any]:
+    """How it was made, in plain public numbers; the budget is that of both looks."""
+    facts = design.facts() | {"records": released.records, "rank": design.rank, "looks": 1}
+    earlier = design.earlier
+    if earlier is not None:
+        whole = earlier.design.whole or Budget(rho=earlier.design.budget.zcdp + design.budget.zcdp)
+        facts |= {"budget": asdict(whole), "looks": 2, "reach": earlier.reach}
+    return {name: value for name, value in facts.items() if name not in ("earlier", "whole")}
 
 
 def _stated(promise: Guarantee, delta: float) -> Guarantee:

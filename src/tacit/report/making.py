@@ -14,7 +14,9 @@ from tacit.report.spec_text import lines
 MEANS = {
     "records": "rounds that went in, complete or not",
     "horizon": "rounds that were planned",
-    "budget": "what the release was allowed to spend",
+    "budget": "what was allowed to be spent",
+    "looks": "releases from the same rounds; a second one tells what the first got wrong",
+    "reach": "where a second look clips how far rewards are from the first policy, in units of half their range",
     "tau": "regularisation, chosen before any data for the best predicted accuracy",
     "clip": "the largest influence one record may have",
     "unit": "whom the guarantee is for",
@@ -35,7 +37,11 @@ def facts(policy: Policy) -> list[tuple[str, str, str]]:
     return [
         *rows,
         ("Scale", f"{posterior.scale:.3g}", "variance of the reward function, found by the evidence of the release"),
-        ("Energy", f"{posterior.energy:.3g}", "mean square of the rewards, in units of half their range"),
+        (
+            "Energy",
+            f"{posterior.energy:.3g}",
+            "mean square of the rewards, or of what a second look adds",
+        ),
         ("Version", __version__, "of Tacit that wrote this page"),
     ]
 
