@@ -69,21 +69,21 @@ class Result:
 
 
 SETTINGS = [
-    Setting(1, 1, "Matern-5/2", 1000, 1.0, 20),
-    Setting(1, 1, "Matern-5/2", 10_000, 0.3, 20),
-    Setting(1, 1, "Matern-5/2", 10_000, 1.0, 20),
-    Setting(1, 1, "Matern-5/2", 10_000, 3.0, 20),
-    Setting(1, 1, "Matern-5/2", 100_000, 0.3, 12),
+    Setting(1, 1, "Matern-5/2", 1000, 1.0, 40),
+    Setting(1, 1, "Matern-5/2", 10_000, 0.3, 40),
+    Setting(1, 1, "Matern-5/2", 10_000, 1.0, 40),
+    Setting(1, 1, "Matern-5/2", 10_000, 3.0, 40),
+    Setting(1, 1, "Matern-5/2", 100_000, 0.3, 24),
     Setting(1, 1, "RBF", 1000, 3.0, 60),
-    Setting(1, 1, "RBF", 10_000, 1.0, 20),
-    Setting(1, 1, "RBF", 100_000, 0.3, 40),
-    Setting(2, 3, "Matern-5/2", 1000, 3.0, 6),
-    Setting(2, 3, "Matern-5/2", 10_000, 0.3, 6),
-    Setting(2, 3, "Matern-5/2", 10_000, 1.0, 6),
-    Setting(2, 3, "Matern-5/2", 100_000, 1.0, 8),
-    Setting(2, 3, "RBF", 1000, 1.0, 6),
-    Setting(2, 3, "RBF", 10_000, 3.0, 6),
-    Setting(2, 3, "RBF", 100_000, 0.3, 4),
+    Setting(1, 1, "RBF", 10_000, 1.0, 60),
+    Setting(1, 1, "RBF", 100_000, 0.3, 60),
+    Setting(2, 3, "Matern-5/2", 1000, 3.0, 12),
+    Setting(2, 3, "Matern-5/2", 10_000, 0.3, 12),
+    Setting(2, 3, "Matern-5/2", 10_000, 1.0, 12),
+    Setting(2, 3, "Matern-5/2", 100_000, 1.0, 16),
+    Setting(2, 3, "RBF", 1000, 1.0, 12),
+    Setting(2, 3, "RBF", 10_000, 3.0, 12),
+    Setting(2, 3, "RBF", 100_000, 0.3, 10),
 ]
 
 

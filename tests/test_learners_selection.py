@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from learner_studies import REPLACED, neighbours, problem, rounds, setting
+from learner_studies import REPLACED, error_rate, neighbours, problem, rounds, setting
 from tacit.arena.learners.features import nystroem
 from tacit.arena.learners.menu import pairs
 from tacit.arena.learners.tacit_release import Tacit, TacitPure, flip
-from tacit.arena.learners.usca import USCA, Covariance, whole
+from tacit.arena.learners.usca import TAUS, USCA, Covariance, best_tau, whole
 from tacit.core import integer_weights
 from tacit.core.events import PermuteAndFlip
 from tacit.core.selection import selection_measurement, sensitivity
@@ -27,7 +27,7 @@ wild = st.floats(-1e6, 1e6)
 # -- USCA ----------------------------------------------------------------------------------------------------------
 
 
-EVERYWHERE = np.vstack([whole(problem().actions, problem().contexts)[::17], list(product((0.0, 1.0), repeat=2))])
+EVERYWHERE = np.vstack([whole(problem())[::17], list(product((0.0, 1.0), repeat=2))])
 
 
 @cache
@@ -58,7 +58,7 @@ def test_mubar_moves_by_at_most_its_sensitivity_wherever_the_round_is(
 
 
 def test_a_supremum_over_the_inside_is_caught_at_a_corner() -> None:
-    one = USCA(setting(200), np.random.default_rng(5))
+    one = USCA(setting(200, math.inf), np.random.default_rng(5))
     inside = pairs(np.linspace(0.2, 0.8, 9)[:, None], np.linspace(0.2, 0.8, 9)[:, None])
     corner = np.zeros((1, 2))
     unit_round = one.covariance.phi(corner) @ one.covariance.weights(corner, np.ones(1))
@@ -78,6 +78,26 @@ def test_usca_through_features_is_the_published_estimator() -> None:
     points = p.public_points(200, rng)
     assert np.allclose(ours.sigmabar2(points), paper.sigmabar2(points), atol=1e-4)
     assert np.allclose(phi(points) @ ours.weights(W, y), paper.mubar(points), atol=1e-3)
+
+
+def test_tau_grows_with_the_noise_of_the_draw() -> None:
+    taus = [best_tau(setting(2000, epsilon), np.random.default_rng(5)) for epsilon in (math.inf, 10.0, 1.0, 0.1)]
+    assert taus[0] == TAUS[0]
+    assert taus == sorted(set(taus))
+
+
+def test_the_tau_chosen_is_worth_half_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Error of 400 decisions"""
+
+    def error() -> float:
+        one = USCA(setting(3000), np.random.default_rng(5))
+        X, C, y = rounds(3000)
+        one.add(np.hstack([X, C]), y)
+        return error_rate(one, 400)
+
+    chosen = error()
+    monkeypatch.setattr("tacit.arena.learners.usca.best_tau", lambda *_: 1.0)
+    assert chosen < 0.5 * error()
 
 
 def test_usca_draws_by_the_exponential_mechanism() -> None:

@@ -37,6 +37,7 @@ from tacit.problem import Problem
 from tacit.progress import Progress, silent
 from tacit.tables import Floats
 
+FINER = 3  # reward functions are drawn on so many times as many points as there may be landmarks
 TRUTHS = 4  # kernels that stand for a range of lengthscales
 MOST_ROUNDS = 10**9
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-3, 100.0
@@ -135,9 +136,9 @@ class Plan:
         self._progress = progress
         progress("placing landmarks", 0, 2)
         # Landmarks for far more rounds than planned: what-if questions go up.
-        landmarks = choose_landmarks(problem, 1.0 / (30 * horizon), rank, rng)
+        points = choose_landmarks(problem, 1.0 / (30 * horizon), FINER * rank, rng)
         progress("placing landmarks", 1, 2)
-        self._simulation = Simulation(problem, landmarks, truths, signal, rng)
+        self._simulation = Simulation(problem, points[:rank], points[rank:], truths, signal, rng)
         progress("placing landmarks", 2, 2)
 
     @cached_property
@@ -149,7 +150,7 @@ class Plan:
         """The same for another number of rounds or another budget."""
         multipliers = self._multipliers(budget)
         tau, q, s = self._tuned(rounds, multipliers[0], self.signal, self.noise)
-        looks, without = self._looks(rounds, q, s, multipliers)
+        looks, without = self._looks(rounds, tau, s, multipliers)
         errors = self._simulation.errors(looks)
         nonprivate = float(np.mean(self._simulation.errors(without)))
         uniform, d = self._simulation.uniform_error, self._simulation.d
@@ -192,21 +193,22 @@ class Plan:
         tau = choose_tau(
             Phi[:TUNING_POINTS, top], d[top], horizon=rounds, multiplier=multiplier, signal=signal, noise=noise
         )
-        q = Phi / np.sqrt(rounds * d + tau)
+        q = self._simulation.influences(rounds, tau)
         return tau, q, influence_quantile(q)
 
-    def _looks(self, rounds: int, q: Floats, s: float, multipliers: Sequence[float]) -> tuple[list[Look], list[Look]]:
+    def _looks(self, rounds: int, tau: float, s: float, multipliers: Sequence[float]) -> list[list[Look]]:
         """What the releases will be like, and the same without privacy noise."""
         look, variance = self._simulation.look, self.signal**2 + self.noise**2
-        looks, without = ([look(q, s, rounds, variance, 2.0 * s * m)] for m in (multipliers[0], 0.0))
+        found = [[first] for first in look(rounds, tau, s, variance, [2.0 * s * multipliers[0], 0.0])]
         if len(multipliers) == 2:
-            error = self._simulation.left(looks[0])
+            error = self._simulation.left(found[0][0])
             reach, variance = reach_for(error, self.noise), error**2 + self.noise**2
-            _, q, s = self._tuned(rounds, multipliers[1], error / reach, self.noise / reach)
+            tau, _, s = self._tuned(rounds, multipliers[1], error / reach, self.noise / reach)
             gain, square = clipping(reach / math.sqrt(variance))
-            for found, m in ((looks, multipliers[1]), (without, 0.0)):
-                found.append(look(q, s, rounds, square * variance, 2.0 * s * reach * m, gain).beside(found[0]))
-        return looks, without
+            sigmas = [2.0 * s * reach * multipliers[1], 0.0]
+            for looks, second in zip(found, look(rounds, tau, s, square * variance, sigmas, gain), strict=True):
+                looks.append(second.beside(looks[0]))
+        return found
 
     def rounds_for(self, error: float) -> int:
         """The fewest rounds whose expected error is at most `error`, to within 5 %."""

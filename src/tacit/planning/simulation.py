@@ -1,10 +1,11 @@
 """Studies drawn from their law: reward functions from the prior, released vectors given the function.
 
-    f = phi' theta + g,    theta ~ N(0, v P),    bhat | theta ~ N(G theta, N),    theta | bhat by Bayes
+    f = phi' theta + g,    theta ~ N(0, v P),    bhat | f ~ N(T E[q_s f], N),    theta | bhat by Bayes
     error = E_c[ max_x f(x, c) - f(xhat(c), c) ]
 
-`g` is what the landmarks cannot say: it moves no released number much, but it is part of what is lost. Only its law
-over the actions of one context matters, so it is drawn context by context. Nothing here grows with `T`.
+`g` is what the landmarks leave over. The decoder knows nothing of it, but records tell it too: where they are many, the
+policy comes closer to `f` than the best guess from its values on the landmarks. So `f` is drawn on several times as
+many points, and what even these leave over context by context. Nothing here grows with `T`.
 """
 
 from __future__ import annotations
@@ -16,22 +17,26 @@ import numpy as np
 
 from tacit import linalg
 from tacit.design.earlier import shared_noise
-from tacit.design.features import Features, moments
+from tacit.design.features import Features, chunks, clipped, moments
 from tacit.kernels import Kernel
 from tacit.problem import Problem
 from tacit.tables import Floats
 
 POINTS = 4096  # public points behind every expectation
-CONTEXTS = 64  # where the error is read off
-FUNCTIONS = 128  # reward functions drawn from the prior
+REST_POINTS = 16_384  # and behind those of g, where chance in the points is chance in what is released
+CONTEXTS = 32  # where the error is read off
+FUNCTIONS = 256  # reward functions drawn from the prior
+CHUNK = 256  # points at a time: kernel rows that the cache holds
+ROUNDING = 1e-9  # of a kernel that is at most 1: less than matters, enough for a factorisation
 Rng = np.random.Generator
 
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """One release: b = G theta + noise of covariance N."""
+    """One release: b = G theta + R + noise of covariance N."""
 
     G: Floats
+    R: Floats  # T E[q_s g], for each function
     N: Floats
     energy: Floats  # n E[q_s q_s']
     c: float  # the mean square of what records add: N = c energy + privacy noise
@@ -40,32 +45,33 @@ class Look:
         """What this tells that `first` did not: the same people came (see `tacit.decoder`)."""
         X = shared_noise((first.c, self.c), (first.energy, self.energy))
         K = np.linalg.solve(first.N, X).T
-        return replace(self, G=self.G - K @ first.G, N=self.N - K @ X)
+        return replace(self, G=self.G - K @ first.G, R=self.R - K @ first.R, N=self.N - K @ X)
 
 
 class Simulation:
-    """Reward functions from one or several kernels, on one set of landmarks; all in the eigenbasis of E[phi phi']."""
+    """Reward functions from one or several kernels, on one set of landmarks; all in the eigenbasis of E[phi phi'].
 
-    def __init__(self, problem: Problem, landmarks: Floats, truths: Sequence[Kernel], signal: float, rng: Rng) -> None:
+    `finer` are points besides the landmarks on which the functions are drawn.
+    """
+
+    def __init__(
+        self, problem: Problem, landmarks: Floats, finer: Floats, truths: Sequence[Kernel], signal: float, rng: Rng
+    ) -> None:
         features = Features.on(problem.k, landmarks)
         Phi = features(problem.public_points(POINTS, rng))
         d, V = linalg.eigh(Phi.T @ Phi / len(Phi))
         self.d, self.Phi = np.maximum(d, 0.0), Phi @ V
         self.signal, self._seed = signal, int(rng.integers(2**32))
-        pairs = _pairs(problem, rng)
-        self._grid = features(pairs.reshape(-1, problem.dimension)) @ V
+        pairs, rest = _pairs(problem, rng), problem.public_points(REST_POINTS if len(finer) else 0, rng)
+        self._grid, self._rest = (features(points) @ V for points in (pairs.reshape(-1, problem.dimension), rest))
         each = -(-FUNCTIONS // len(truths))
+        drawn = [_Drawn(k, np.vstack([landmarks, finer]), signal, each, rng) for k in truths]
         # f(U) ~ N(0, v k'(U, U)) is theta = L^-1 f(U) ~ N(0, v P)
-        self._roots = [V.T @ linalg.solve_lower(features.L, linalg.cholesky(k(landmarks, landmarks))) for k in truths]
-        self._theta = [signal * B @ rng.normal(size=(len(d), each)) for B in self._roots]
-        self.values = np.concatenate(
-            [
-                (self._grid @ theta).reshape(*pairs.shape[:2], each)
-                + signal * _rest(k, pairs, self._grid @ B, each, rng)
-                for k, B, theta in zip(truths, self._roots, self._theta, strict=True)
-            ],
-            axis=2,
-        )  # (contexts, actions, functions)
+        whiten = V.T @ linalg.solve_lower(features.L, np.eye(features.rank))
+        self._roots = [whiten @ f.root[: features.rank, : features.rank] for f in drawn]
+        self._theta = [whiten @ f.at_points[: features.rank] for f in drawn]
+        self._g = np.hstack([f.on(rest) - self._rest @ theta for f, theta in zip(drawn, self._theta, strict=True)])
+        self.values = np.concatenate([f.on_menus(pairs, rng) for f in drawn], axis=2)  # (contexts, actions, functions)
         self._best = self.values.max(axis=1)
 
     @property
@@ -80,12 +86,14 @@ class Simulation:
         """The error rate of each function after one look at the records, or after two: the second is told how far the
         rewards are from what the first one learned."""
         rng = np.random.default_rng(self._seed)
-        guesses = []
-        for B, theta in zip(self._roots, self._theta, strict=True):
+        guesses, each = [], self._theta[0].shape[1]
+        for i, (B, theta) in enumerate(zip(self._roots, self._theta, strict=True)):
+            mine = slice(i * each, (i + 1) * each)
             # theta = B t, t ~ N(0, C); each look sees b = H (t - t0) + noise, t0 the mean so far
             mean, CB = np.zeros(theta.shape), self.signal**2 * B.T
             for look in looks:
-                seen = look.G @ (theta - B @ mean) + linalg.cholesky(look.N) @ rng.normal(size=theta.shape)
+                noise = linalg.cholesky(look.N) @ rng.normal(size=theta.shape)
+                seen = look.G @ (theta - B @ mean) + look.R[:, mine] + noise
                 HC = look.G @ CB.T  # the covariance of what is seen with t
                 S = linalg.cholesky(HC @ (look.G @ B).T + look.N)
                 half = linalg.solve_lower(S, HC)
@@ -106,12 +114,49 @@ class Simulation:
             variance.append(self.signal**2 - learned)  # kernels are 1 on the diagonal
         return max(float(np.mean(variance)), 0.0) ** 0.5
 
-    def look(self, q: Floats, s: float, rounds: int, variance: float, sigma: float, gain: float = 1.0) -> Look:
-        """Influences `q` clipped at `s`; `variance` is the mean square of what a record adds, `sigma` the standard
-        deviation of the privacy noise, `gain` what clipping residuals leaves of the signal."""
-        law = moments(self.Phi, q, s)
-        G, energy = gain * rounds * law.signal, rounds * law.energy
-        return Look(G, variance * energy + sigma**2 * np.eye(self.rank), energy, variance)
+    def influences(self, rounds: int, tau: float) -> Floats:
+        """At the public points."""
+        return self.Phi / np.sqrt(rounds * self.d + tau)
+
+    def look(
+        self, rounds: int, tau: float, s: float, variance: float, sigmas: Sequence[float], gain: float = 1.0
+    ) -> list[Look]:
+        """Influences clipped at `s`; `variance` is the mean square of what a record adds, `sigmas` are standard
+        deviations of the privacy noise, one for each look returned, `gain` what clipping residuals leaves of the
+        signal."""
+        law = moments(self.Phi, self.influences(rounds, tau), s)
+        rest = clipped(self._rest / np.sqrt(rounds * self.d + tau), s)
+        G, R = gain * rounds * law.signal, gain * rounds * rest.T @ self._g / max(len(rest), 1)
+        energy = rounds * law.energy
+        return [Look(G, R, variance * energy + sigma**2 * np.eye(self.rank), energy, variance) for sigma in sigmas]
+
+
+class _Drawn:
+    """Functions of the prior, f(w) = k'(w, P) k'(P, P)^-1 f(P) + what the points P leave over."""
+
+    def __init__(self, kernel: Kernel, P: Floats, signal: float, count: int, rng: Rng) -> None:
+        self.kernel, self.P, self.signal, self.count = kernel, P, signal, count
+        self.root = linalg.cholesky(kernel(P, P))
+        self._t = signal * rng.normal(size=(len(P), count))
+        self.at_points, self._weights = self.root @ self._t, linalg.solve_upper(self.root, self._t)
+
+    def on(self, points: Floats) -> Floats:
+        """Every function at every point, but for what P leaves over."""
+        found, start = np.empty((len(points), self.count)), 0
+        for n in chunks(len(points), CHUNK):
+            found[start : start + n] = self.kernel(points[start : start + n], self.P) @ self._weights
+            start += n
+        return found
+
+    def on_menus(self, pairs: Floats, rng: Rng) -> Floats:
+        """The whole functions on (contexts, actions). What P leaves over is drawn context by context."""
+        found = []
+        for points in pairs:
+            E = linalg.solve_lower(self.root, self.kernel(self.P, points)).T
+            left = self.kernel(points, points) - E @ E.T + ROUNDING * np.eye(len(points))
+            rest = linalg.cholesky(left) @ rng.normal(size=(len(left), self.count))
+            found.append(E @ self._t + self.signal * rest)
+        return np.stack(found)
 
 
 def _pairs(problem: Problem, rng: Rng) -> Floats:
@@ -126,12 +171,3 @@ def _pairs(problem: Problem, rng: Rng) -> Floats:
         ],
         axis=2,
     )
-
-
-def _rest(kernel: Kernel, pairs: Floats, explained: Floats, functions: int, rng: Rng) -> Floats:
-    """Draws of g: for each context the actions' covariance that the landmarks leave unexplained."""
-    drawn = []
-    for points, E in zip(pairs, explained.reshape(*pairs.shape[:2], -1), strict=True):
-        left, V = linalg.eigh(kernel(points, points) - E @ E.T)
-        drawn.append((V * np.sqrt(np.maximum(left, 0.0))) @ rng.normal(size=(len(left), functions)))
-    return np.stack(drawn)

@@ -9,17 +9,22 @@ from typing import ClassVar
 import numpy as np
 
 from tacit import linalg
-from tacit.arena.learners.features import Map, nystroem
+from tacit.arena.learners.features import POOL, Map, nystroem
 from tacit.arena.learners.menu import UniformPlay, pairs
 from tacit.arena.protocol import Rng, Setting
 from tacit.domains import Domain
 from tacit.kernels import Kernel
+from tacit.problem import Problem
 from tacit.tables import Floats
 
-B, TAU = 1.0, 1.0
+B = 1.0
+TAUS = tuple(float(tau) for tau in np.geomspace(1.0, 1e4, 17))
+SIGNAL = 0.3  # the expected standard deviation of the reward function
 MOST_POINTS = 50_000  # of Z
-MOST_LANDMARKS = 400
-ACTIONS, CONTEXTS = 33, 129  # well-spread points, besides the corners, that stand for W in the supremum
+MOST_LANDMARKS = 1000
+COARSE_LANDMARKS = 300  # to choose tau
+SPREAD = (33, 129)  # well-spread actions and contexts, besides the corners, that stand for W in the supremum
+COARSE_SPREAD = (17, 33)
 
 
 class Covariance:
@@ -49,10 +54,10 @@ class USCA(UniformPlay):
     """Decides by one draw with probability proportional to exp(epsilon mubar(x, c) / (4 B sup sigmabar^2)).
 
     Every context costs epsilon, pure; as in the paper, the error rate is that of one decision. Neighbours differ in one
-    round's context and reward. The paper leaves tau open; here it is 1. K = ceil(T / gamma) takes gamma over random
-    points, which is less than the largest and makes Z larger than the paper asks for; Z has at most 50 000 points. The
-    supremum is over well-spread points and corners, where it lies for stationary kernels. The draw is over the menu,
-    where the paper's is over all actions.
+    round's context and reward. The paper leaves tau open; here it is chosen before the data (`best_tau`). K = ceil(T /
+    gamma) takes gamma over random points, which is less than the largest and makes Z larger than the paper asks for; Z
+    has at most 50 000 points. The supremum is over well-spread points and corners, where it lies for stationary
+    kernels. The draw is over the menu, where the paper's is over all actions.
     """
 
     name: ClassVar[str] = "USCA"
@@ -64,11 +69,12 @@ class USCA(UniformPlay):
     def __init__(self, setting: Setting, rng: Rng) -> None:
         super().__init__(setting, rng)
         T, problem = setting.horizon, setting.problem
-        phi = nystroem(problem, rng, most=MOST_LANDMARKS, tolerance=0.3 * TAU / T)
-        wanted = T * math.ceil(T / information_gain(phi(problem.public_points(T, rng)), TAU))
+        self.tau = best_tau(setting, rng)
+        phi = nystroem(problem, rng, most=MOST_LANDMARKS, tolerance=min(0.3 * self.tau / T, 0.05))
+        wanted = T * math.ceil(T / information_gain(phi(problem.public_points(min(T, MOST_POINTS), rng)), T, self.tau))
         Z = problem.public_points(min(wanted, MOST_POINTS), rng)
-        self.covariance = Covariance(problem.k, phi, Z, len(Z) / T, TAU)
-        self.largest = float(self.covariance.sigmabar2(whole(problem.actions, problem.contexts)).max())
+        self.covariance = Covariance(problem.k, phi, Z, len(Z) / T, self.tau)
+        self.largest = float(self.covariance.sigmabar2(whole(problem)).max())
         self._weights: Floats | None = None
 
     @property
@@ -90,14 +96,41 @@ class USCA(UniformPlay):
         return super().choose(scores + noise)
 
 
-def information_gain(Phi: Floats, tau: float) -> float:
-    """1/2 log det(I + Phi'Phi / tau)"""
-    return 0.5 * float(np.linalg.slogdet(np.eye(Phi.shape[1]) + Phi.T @ Phi / tau)[1])
+def best_tau(setting: Setting, rng: Rng) -> float:
+    """The tau whose noised scores should follow the reward function best: their correlation, predicted without data.
+
+    With f ~ N(0, v k), eigenvalues d of E[phi phi'] and h = T d / (T d + tau), over the law of points
+
+        E[score f] = v sum d h,   E[score^2] = v sum d h^2 + (v + R^2) sum h^2 / T + Var(noise),
+
+    where the exponential mechanism is the largest score after Gumbel noise of scale 4 B sup sigmabar^2 / epsilon.
+    """
+    T, v, k = setting.horizon, SIGNAL**2, setting.problem.k
+    phi = nystroem(setting.problem, rng, most=COARSE_LANDMARKS, tolerance=0.3 * TAUS[0] / T)
+    Phi = phi(setting.problem.public_points(POOL, rng))
+    d, V = linalg.eigh(Phi.T @ Phi / len(Phi))
+    W = whole(setting.problem, COARSE_SPREAD)
+    d, at_W = np.maximum(d, 0.0), phi(W)
+    squares, left = (at_W @ V) ** 2, np.maximum(k.diagonal(W) - np.sum(at_W**2, axis=1), 0.0)
+
+    def correlation(tau: float) -> float:
+        h = T * d / (T * d + tau)
+        largest = float(np.max(squares @ (1.0 / (T * d + tau)) + left / tau))
+        gumbel = math.pi**2 / 6 * (4.0 * B * largest / setting.epsilon) ** 2
+        score = v * np.sum(d * h**2) + (v + setting.noise**2) * np.sum(h**2) / T + gumbel
+        return float(v * np.sum(d * h) / math.sqrt(score))
+
+    return max(TAUS, key=correlation)
 
 
-def whole(actions: Domain, contexts: Domain) -> Floats:
+def information_gain(Phi: Floats, T: int, tau: float) -> float:
+    """1/2 log det(I + T E[phi phi'] / tau)"""
+    return 0.5 * float(np.linalg.slogdet(np.eye(Phi.shape[1]) + T / len(Phi) * (Phi.T @ Phi) / tau)[1])
+
+
+def whole(problem: Problem, spread: tuple[int, int] = SPREAD) -> Floats:
     """Points that stand for all of W: well-spread ones and the corners of either domain."""
-    return pairs(_spread(actions, ACTIONS), _spread(contexts, CONTEXTS))
+    return pairs(_spread(problem.actions, spread[0]), _spread(problem.contexts, spread[1]))
 
 
 def _spread(domain: Domain, n: int) -> Floats:

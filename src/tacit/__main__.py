@@ -1,0 +1,7 @@
+"""`python -m tacit`: the same as `tacit`."""
+
+from __future__ import annotations
+
+from tacit.cli import main
+
+main()
