@@ -50,6 +50,7 @@ def design_for(epsilon: float, lengthscale: float, rng: np.random.Generator) -> 
         contexts=tacit.Box([0.0, 0.0], [1.0, 1.0], names=["x1", "x2"]),
         kernel=tacit.RBF(lengthscale),
         reward_range=(LOW, HIGH),
+        generator=lambda n, rng: rng.random((n, 2)),
         advantage=True,
     )
     return tacit.Design.build(problem, horizon=ROUNDS, budget=tacit.Budget(epsilon=epsilon), rng=rng, noise=0.1)

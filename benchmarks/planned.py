@@ -70,12 +70,12 @@ class Result:
 
 SETTINGS = [
     Setting(1, 1, "Matern-5/2", 1000, 1.0, 40),
-    Setting(1, 1, "Matern-5/2", 10_000, 0.3, 40),
-    Setting(1, 1, "Matern-5/2", 10_000, 1.0, 40),
-    Setting(1, 1, "Matern-5/2", 10_000, 3.0, 40),
-    Setting(1, 1, "Matern-5/2", 100_000, 0.3, 24),
+    Setting(1, 1, "Matern-5/2", 10_000, 0.3, 80),
+    Setting(1, 1, "Matern-5/2", 10_000, 1.0, 80),
+    Setting(1, 1, "Matern-5/2", 10_000, 3.0, 80),
+    Setting(1, 1, "Matern-5/2", 100_000, 0.3, 40),
     Setting(1, 1, "RBF", 1000, 3.0, 60),
-    Setting(1, 1, "RBF", 10_000, 1.0, 60),
+    Setting(1, 1, "RBF", 10_000, 1.0, 120),
     Setting(1, 1, "RBF", 100_000, 0.3, 60),
     Setting(2, 3, "Matern-5/2", 1000, 3.0, 12),
     Setting(2, 3, "Matern-5/2", 10_000, 0.3, 12),

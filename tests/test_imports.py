@@ -22,7 +22,7 @@ ROOMS = [
     ["contexts", "kernels"],
     ["problem"],
     ["paper", "design"],
-    ["decoder", "planning"],
+    ["decoder", "planning", "scoring"],
     ["policy"],
     ["refinement"],
     ["report"],
@@ -33,6 +33,7 @@ ROOMS = [
     ["audit"],
     ["demo", "arena", "bench"],
     ["cli"],
+    ["__main__"],
 ]
 LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
 

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from tacit.core import Ledger, integer_weights, release_choice
+from tacit.core.selection import price
 from tacit.errors import InputError
+from tacit.scoring import score_weights
 from tacit.statistic import Statistic
 
 
@@ -24,9 +26,10 @@ def decide_once(
 ) -> Any:
     """Spends `epsilon` on one decision for one context, without releasing anything else.
 
-    Scores every candidate action by the paper's mubar(x, c) = q(x, c)' b and chooses by permute-and-flip (a pure
-    budget) or the exponential mechanism (any other, where it costs epsilon^2 / 8 in rho). The same `request` on the
-    same ledger returns the same decision, free of charge.
+    Scores every candidate action by a public linear map of the private sum (see `tacit.scoring`; without a generator
+    of contexts it is the paper's mubar(x, c) = q(x, c)' b) and chooses by permute-and-flip (a pure budget) or the
+    exponential mechanism (any other, where it costs epsilon^2 / 8 in rho). The same `request` on the same ledger
+    returns the same decision, free of charge.
 
     For more than a handful of decisions a policy is the better buy: `statistic.release` pays once for all of them.
     """
@@ -40,8 +43,8 @@ def decide_once(
     menu = problem.actions.candidate_points(candidates)
     visitor = problem.context_points(table)
     points = np.hstack([menu, np.repeat(visitor, len(menu), axis=0)])
-    q = np.pad(design.influence(points), ((0, 0), (0, design.layout.size - design.rank)))
-    theta = integer_weights(q, design.encoding)
+    weights = score_weights(design, price(epsilon))(points)
+    theta = integer_weights(np.pad(weights, ((0, 0), (0, design.layout.size - design.rank))), design.encoding)
     chosen = release_choice(
         statistic._sum,
         theta,

@@ -101,6 +101,13 @@ def selection_measurement(size: int, event: Exponential | PermuteAndFlip, delta:
     raise InputError("OpenDP and Tacit disagree on what this choice costs: this is a bug, please report it.")
 
 
+def price(epsilon: float) -> float:
+    """The epsilon of one choice, if it is one."""
+    if not (isinstance(epsilon, int | float) and math.isfinite(epsilon) and epsilon >= SMALLEST_EPSILON):
+        raise InputError(f"epsilon must be a finite number of at least {SMALLEST_EPSILON}, got {epsilon!r}: try 0.1.")
+    return float(epsilon)
+
+
 def release_choice(
     total: PrivateSum,
     theta: Integers,
@@ -116,9 +123,7 @@ def release_choice(
 
     A pure budget pays for permute-and-flip, any other for the exponential mechanism, which composes better.
     """
-    if not (isinstance(epsilon, int | float) and math.isfinite(epsilon) and epsilon >= SMALLEST_EPSILON):
-        raise InputError(f"epsilon must be a finite number of at least {SMALLEST_EPSILON}, got {epsilon!r}: try 0.1.")
-    event = PermuteAndFlip(float(epsilon)) if ledger.budget.pure else Exponential(float(epsilon))
+    event = (PermuteAndFlip if ledger.budget.pure else Exponential)(price(epsilon))
     delta = sensitivity(theta, total.encoding)
     stored = ledger.spend(
         request,

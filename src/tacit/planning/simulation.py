@@ -25,7 +25,7 @@ from tacit.tables import Floats
 POINTS = 4096  # public points behind every expectation
 REST_POINTS = 16_384  # and behind those of g, where chance in the points is chance in what is released
 CONTEXTS = 32  # where the error is read off
-FUNCTIONS = 256  # reward functions drawn from the prior
+FUNCTIONS = (256, 1024)  # reward functions drawn from the prior: the more, the fewer landmarks there are
 CHUNK = 256  # points at a time: kernel rows that the cache holds
 ROUNDING = 1e-9  # of a kernel that is at most 1: less than matters, enough for a factorisation
 Rng = np.random.Generator
@@ -64,7 +64,7 @@ class Simulation:
         self.signal, self._seed = signal, int(rng.integers(2**32))
         pairs, rest = _pairs(problem, rng), problem.public_points(REST_POINTS if len(finer) else 0, rng)
         self._grid, self._rest = (features(points) @ V for points in (pairs.reshape(-1, problem.dimension), rest))
-        each = -(-FUNCTIONS // len(truths))
+        each = -(-int(np.clip(100_000 / features.rank, *FUNCTIONS)) // len(truths))
         drawn = [_Drawn(k, np.vstack([landmarks, finer]), signal, each, rng) for k in truths]
         # f(U) ~ N(0, v k'(U, U)) is theta = L^-1 f(U) ~ N(0, v P)
         whiten = V.T @ linalg.solve_lower(features.L, np.eye(features.rank))

@@ -16,6 +16,7 @@ from tacit.core.selection import sensitivity
 from tacit.design import Design
 from tacit.policy import Policy
 from tacit.refinement import refine
+from tacit.scoring import score_weights
 from tacit.statistic import Statistic
 from tacit.tables import Floats
 
@@ -77,13 +78,13 @@ class TacitOnce(Tacit):
 
 
 class TacitPure(Tacit):
-    """Plays uniformly into the same sum; each decision is one draw of permute-and-flip on the paper's scores q(x, c)'b,
-    in exact integers, at the sensitivity of this context's own menu.
+    """Plays uniformly into the same sum; each decision is one draw of permute-and-flip on linear scores of the sum that
+    are fixed before the data (`tacit.scoring`), in exact integers, at the sensitivity of this context's own menu.
 
     Nothing is released but the action: every context costs epsilon, pure. As in USCA's definition, the error rate is
     that of one decision; a table of decisions would spend epsilon for each row. Permute-and-flip is the largest score
     after exponential noise of scale 2 delta / epsilon (Ding et al. 2021), and is drawn so here. Without privacy
-    nothing has to be clipped, and tau is the ridge of the posterior mean.
+    nothing has to be clipped, tau is the ridge of the posterior mean, and the scores are the paper's q(x, c)'b.
     """
 
     name: ClassVar[str] = "Tacit pure"
@@ -99,9 +100,15 @@ class TacitPure(Tacit):
         )
 
     def mean(self, points: Floats) -> Floats:
-        """mubar = q'b. PRIVATE: only a draw of `flip` may leave."""
+        """The scores. PRIVATE: only a draw of `flip` may leave."""
         scale = self.design.clip / self.design.encoding.bound
-        return np.asarray(self.design.influence(points) @ (self._total * scale))
+        return np.asarray(self.weights(points) @ (self._total * scale))
+
+    def weights(self, points: Floats) -> Floats:
+        """On the sum; public."""
+        if not self.setting.private:
+            return self.design.influence(points)
+        return np.asarray(score_weights(self.design, self.setting.epsilon)(points))
 
     def decide(self, contexts: Floats) -> Floats:
         return self.menu[[self._choose(context) for context in contexts]]
@@ -112,7 +119,7 @@ class TacitPure(Tacit):
         return self.collect(self.design)._sum._value()
 
     def _choose(self, context: Floats) -> int:
-        theta = integer_weights(self.design.influence(pairs(self.menu, context[None, :])), self.design.encoding)
+        theta = integer_weights(self.weights(pairs(self.menu, context[None, :])), self.design.encoding)
         scores = theta @ self._total
         return flip(scores, sensitivity(theta, self.design.encoding), self.setting.epsilon, self.rng)
 
