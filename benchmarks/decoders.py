@@ -5,6 +5,7 @@
 | column | release | decoder |
 |---|---|---|
 | published | none: each decision by the exponential mechanism, tau = 1, no clip (its expected error) | USCA |
+| its best tau | the same with tau chosen before the data, as `usca` does in the arena | USCA |
 | USCA | the influences alone | USCA's own, `A' bhat` |
 | told uniform | influences and energy | Bayes, believes that contexts are uniform |
 | one look | influences, energy and counts of contexts, all from the same budget | Bayes, learns who came |
@@ -12,8 +13,8 @@
 | told the truth | two looks, no counts | Bayes, knows the law of contexts |
 
 The error is the reward lost per decision (rewards in [-1, 1], delta 1e-6). The command fails if the default is worse
-than USCA's own decoder by more than 0.005 anywhere, or less than four times better than the published mechanism on the
-reference problem.
+than USCA's own decoder by more than 0.005 anywhere, or less than four times better than the published mechanism, at its
+best tau too, on the reference problem.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ from rich.table import Table
 
 import tacit
 from tacit import Statistic
+from tacit.arena.learners.usca import best_tau
+from tacit.arena.protocol import Setting
 from tacit.core import simulate_gaussian
 from tacit.decoder import usca_weights
 from tacit.kernels import Joint, Kernel, Matern
@@ -43,7 +46,8 @@ from tacit.tables import Floats
 
 Rng = np.random.Generator
 Collect = Callable[[tacit.Design], Statistic]
-COLUMNS = ["published", "USCA", "told uniform", "one look", "default", "told the truth"]
+PUBLISHED = ["published", "its best tau"]
+COLUMNS = [*PUBLISHED, "USCA", "told uniform", "one look", "default", "told the truth"]
 NOISE, BUMPS, LARGEST, SIDE = 0.1, 40, 0.9, 101
 ALLOWED = 0.005
 
@@ -108,8 +112,10 @@ def designs(problem: tacit.Problem, truth: Any, horizon: int, epsilon: float, rn
     """What each column releases."""
     given: dict[str, Any] = {"horizon": horizon, "budget": tacit.Budget(epsilon, 1e-6), "rng": rng}
     told = replace(problem, generator=truth)
+    tau = best_tau(Setting(problem, horizon, epsilon, 0.0, NOISE), rng)
     return {
         "published": tacit.Design.build(problem, **given, plain=True, tau=1.0, clip=math.inf),
+        "its best tau": tacit.Design.build(problem, **given, plain=True, tau=tau, clip=math.inf),
         "USCA": tacit.Design.build(problem, **given, plain=True),
         "told uniform": tacit.Design.build(problem, **given, context_share=0.0),
         "one look": tacit.Design.build(problem, **given),
@@ -163,7 +169,7 @@ def simulate(world: World, functions: int) -> Errors:
             return statistic
 
         for column, design in built.items():
-            if column == "published":
+            if column in PUBLISHED:
                 errors.by_column[column].append(published_error(design, collect(design), table, grid, world.epsilon))
                 continue
             chosen = decided(design, column, collect, rng).decide_points(visitors)
@@ -185,7 +191,7 @@ def dosing(path: Path, epsilon: float) -> Errors:
         for column, design in designs(
             warfarin.problem(False), tacit.contexts.PublicSample(came), len(doses), epsilon, rng
         ).items():
-            if column == "published":
+            if column in PUBLISHED:
                 continue
 
             def collect(design: tacit.Design, doses: Floats = doses, came: Any = came, train: Any = train) -> Statistic:
@@ -226,7 +232,7 @@ def main(
         Console(width=150).print(shown)
     if page is not None:
         put_table(page, "decoders.py", ["", *COLUMNS], [row(errors) for errors in results])
-    far = [e.mean("published") >= 4 * e.mean("default") for e in results if e.name == "reference"]
+    far = [e.mean(c) >= 4 * e.mean("default") for c in PUBLISHED for e in results if e.name == "reference"]
     if not all(e.holds for e in results) or not all(far):
         sys.exit(1)
 

@@ -69,7 +69,7 @@ def second(first: Design) -> Design:
 @given(st.floats(0.01, 50.0), st.floats(1e-9, 1e-2))
 def test_the_two_parts_are_the_whole_to_the_last_unit(epsilon: float, delta: float) -> None:
     whole = Budget(epsilon, delta)
-    part = tacit.design.design.first_part(whole)
+    part = tacit.design.choices.first_part(whole)
     rest = Budget(rho=whole.zcdp - part.zcdp)
     assert round(part.zcdp * UNITS) + round(rest.zcdp * UNITS) == round(whole.zcdp * UNITS)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -17,15 +17,16 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from tacit import linalg
-from tacit.arrays import NUMPY, Array, Engine, engine, to_numpy
+from tacit.arrays import NUMPY, Array, Engine, engine
 from tacit.contexts.cells import Cells
 from tacit.core import Budget, Encoding, private_sum
+from tacit.design.choices import DEFAULT_RANK, choose_landmarks, choose_layout, first_part, tune
 from tacit.design.cube import WellSpread
 from tacit.design.earlier import Earlier
-from tacit.design.features import CHUNK, Features, KernelMap, Moments, chunks, moments, shrinkage
-from tacit.design.landmarks import pivots
-from tacit.design.layout import CONTEXT_SHARE, ENERGY_SHARE, FIRST_ENERGY_SHARE, Layout
-from tacit.design.tuning import choose_tau, influence_quantile
+from tacit.design.features import Features, KernelMap, Moments, chunks, moments, shrinkage
+from tacit.design.layout import Layout
+from tacit.design.public import PublicPoints, largest_influence, law_of, second_moment
+from tacit.design.tuning import influence_quantile
 from tacit.errors import InputError
 from tacit.kernels import Kernel
 from tacit.problem import Problem
@@ -35,12 +36,8 @@ from tacit.tables import Floats
 if TYPE_CHECKING:
     from tacit.statistic import Statistic
 
-DEFAULT_RANK = 500
-COARSE_RANK = 150
-TUNING_POINTS = 2048
 CLIP_POINTS = 8192
 LAW_POINTS = 32_768
-FIRST_LOOK = 0.3  # of the budget
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +96,7 @@ class Design:
         _check(horizon, budget, rank, tau, clip, context_share)
         private_sum(Encoding(rank=1, horizon=horizon), unit)  # an unknown unit fails here
         whole, budget = (budget, first_part(budget)) if _twice(budget, looks) else (None, budget)
-        points = _Points(problem, public_points, rng)
+        points = PublicPoints(problem, public_points, rng)
         progress("choosing tau and landmarks", 0, 2)
         if tau is None:
             tau = tune(problem, horizon, budget, signal=signal, noise=noise, rng=rng)
@@ -110,7 +107,7 @@ class Design:
         progress("choosing tau and landmarks", 2, 2)
 
         if earlier is None:
-            d, V = linalg.eigh(_second_moment(features, points, engine(device), progress))
+            d, V = linalg.eigh(second_moment(features, points, engine(device), progress))
         else:
             d, V = earlier.design.spectrum
         d = np.maximum(d, 0.0)
@@ -119,8 +116,8 @@ class Design:
         if clip is None:
             clip = influence_quantile(features(points.take(CLIP_POINTS)) @ A.T)
         elif math.isinf(clip):
-            clip = _largest_influence(features, A, points)
-        law = _moments(features, A, clip, points, engine(device), progress)
+            clip = largest_influence(features, A, points)
+        law = law_of(features, A, clip, points, engine(device), progress)
         layout = choose_layout(problem, features.rank, budget, context_share, plain, first=whole is not None)
         return cls(problem, horizon, budget, features, A, float(tau), float(clip), law, layout, unit, earlier, whole)
 
@@ -286,46 +283,6 @@ class Design:
         )
 
 
-class _Points:
-    """A supply of public points: fresh draws, or a given array walked through in order."""
-
-    def __init__(self, problem: Problem, given: Floats | int | None, rng: np.random.Generator) -> None:
-        self._problem, self._rng = problem, rng
-        self._given = given if isinstance(given, np.ndarray) else None
-        self._total = given if isinstance(given, int) else None
-        self._cube: WellSpread | None = None
-
-    def total(self, rank: int) -> int:
-        if self._given is not None:
-            return len(self._given)
-        return self._total or public_total(rank)
-
-    def take(self, n: int) -> Floats:
-        return self._fresh(n) if self._given is None else self._given[:n]
-
-    def _fresh(self, n: int) -> Floats:
-        """Well-spread where all laws are uniform: then sums over them are far closer to the integrals."""
-        problem = self._problem
-        if problem.play is not None or problem.generator is not None:
-            return problem.public_points(n, self._rng)
-        at = problem.actions.cube_dimension
-        if self._cube is None:
-            self._cube = WellSpread(at + problem.contexts.cube_dimension, self._rng)
-        u = self._cube.take(n)
-        return np.hstack([problem.actions.from_cube(u[:, :at]), problem.contexts.from_cube(u[:, at:])])
-
-    def stream(self, rank: int, on: Engine) -> Iterator[Array]:
-        start = 0
-        for n in chunks(self.total(rank), max(CHUNK, on.rows)):
-            yield on.put(self._fresh(n) if self._given is None else self._given[start : start + n])
-            start += n
-
-
-def first_part(budget: Budget) -> Budget:
-    """What the first of two looks spends, in whole units of the ledger."""
-    return Budget(rho=Budget(rho=FIRST_LOOK * budget.zcdp).zcdp)
-
-
 def _twice(budget: Budget, looks: int) -> bool:
     """Two looks are two releases. A pure budget pays for none: its decisions get all of it."""
     if looks not in (1, 2):
@@ -333,91 +290,9 @@ def _twice(budget: Budget, looks: int) -> bool:
     return looks == 2 and not budget.pure
 
 
-def public_total(rank: int) -> int:
-    """How many public points: the relative error of a rank x rank covariance from M points is about sqrt(rank / M)."""
-    return int(np.clip(100 * rank, 20_000, 200_000))
-
-
-def tune(
-    problem: Problem, horizon: int, budget: Budget, *, signal: float, noise: float, rng: np.random.Generator
-) -> float:
-    """`tau` by predicted accuracy, on a coarse set of landmarks: it hardly depends on how many there are."""
-    features = Features.on(problem.k, choose_landmarks(problem, 1.0 / horizon, COARSE_RANK, rng))
-    Phi = features(problem.public_points(TUNING_POINTS, rng))
-    d, V = linalg.eigh(Phi.T @ Phi / len(Phi))
-    # A pure budget buys no Gaussian noise; its decisions are about as noisy as epsilon^2 / 8 zCDP would be.
-    rho = (budget.epsilon or 0.0) ** 2 / 8 if budget.pure else budget.zcdp
-    multiplier = 1.0 / math.sqrt(2.0 * rho)
-    return choose_tau(Phi @ V, np.maximum(d, 0.0), horizon=horizon, multiplier=multiplier, signal=signal, noise=noise)
-
-
-def choose_layout(
-    problem: Problem,
-    rank: int,
-    budget: Budget,
-    context_share: float | None = None,
-    plain: bool = False,
-    first: bool = False,
-) -> Layout:
-    """What records write. A pure budget never releases the sum, so its decisions get all of it.
-
-    The `first` of two looks measures the energy of the rewards better: it says how large residuals will be.
-    """
-    if budget.pure or plain:
-        return Layout(rank, None)
-    if context_share is None:
-        context_share = CONTEXT_SHARE if problem.generator is None else 0.0
-    cells = Cells(problem.contexts) if context_share else None
-    return Layout(rank, cells, context_share, FIRST_ENERGY_SHARE if first else ENERGY_SHARE)
-
-
-def choose_landmarks(problem: Problem, floor: float, rank: int, rng: np.random.Generator) -> Floats:
-    """Public points until what they leave unexplained is well below `floor` = tau / T.
-
-    A direction of the kernel with an eigenvalue below tau / T is shrunk away by the regularisation. Measured: error
-    rates do not change when landmarks beyond a mean residual of 0.3 tau / T are left out. At least 95 % of the kernel
-    is explained even when there are so few rounds that nothing can be learned.
-    """
-    pool = problem.public_points(max(4096, 6 * rank), rng)
-    chosen, _ = pivots(problem.k, pool, most=rank, tolerance=min(0.3 * floor, 0.05), rng=rng)
-    return pool[chosen]
-
-
 def _one_by_one(kernel: Kernel, points: Array, U: Array) -> Array:
     """A kernel that is not ours may look at several rows at once: it is shown one at a time."""
     return array_namespace(points).concat([kernel(points[i : i + 1, :], U) for i in range(points.shape[0])], axis=0)
-
-
-def _second_moment(features: Features, points: _Points, on: Engine, progress: Progress) -> Floats:
-    """E[phi phi'] in chunks: memory rank^2 whatever the number of points."""
-    phi, total, done = features.map.on(on), on.put(np.zeros((features.rank, features.rank))), 0
-    for chunk in points.stream(features.rank, on):
-        Phi = phi(chunk)
-        total += Phi.T @ Phi
-        done += chunk.shape[0]
-        progress("covariance of public points", done, points.total(features.rank))
-    return to_numpy(total) / done
-
-
-def _moments(features: Features, A: Floats, clip: float, points: _Points, on: Engine, progress: Progress) -> Moments:
-    phi, root = features.map.on(on), on.put(A.T)
-    signal = energy = on.put(np.zeros((features.rank, features.rank)))
-    done = 0
-    for chunk in points.stream(features.rank, on):
-        Phi = phi(chunk)
-        part = moments(Phi, Phi @ root, clip)
-        signal, energy = signal + chunk.shape[0] * part.signal, energy + chunk.shape[0] * part.energy
-        done += chunk.shape[0]
-        progress("law of the statistic", done, points.total(features.rank))
-    return Moments(to_numpy(signal) / done, to_numpy(energy) / done)
-
-
-def _largest_influence(features: Features, A: Floats, points: _Points) -> float:
-    """No clip in effect: above every influence seen, and above what a unit feature could have."""
-    seen = max(
-        float(np.linalg.norm(features(chunk) @ A.T, axis=1).max()) for chunk in points.stream(features.rank, NUMPY)
-    )
-    return max(seen, float(np.linalg.norm(A, 2)))
 
 
 def _generator(rng: np.random.Generator | int) -> np.random.Generator:

@@ -16,17 +16,17 @@ import numpy as np
 
 from tacit.core import Budget
 from tacit.design import Design
-from tacit.design.design import (
+from tacit.design.choices import (
     COARSE_RANK,
     DEFAULT_RANK,
     TUNING_POINTS,
     choose_landmarks,
     choose_layout,
     first_part,
-    public_total,
 )
 from tacit.design.earlier import clipping, reach_for
 from tacit.design.features import clipped
+from tacit.design.public import public_total
 from tacit.design.tuning import choose_tau, influence_quantile
 from tacit.errors import InputError
 from tacit.kernels import Kernel
