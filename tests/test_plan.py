@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,11 @@ import pytest
 
 import tacit
 from tacit import Budget, InputError
+from tacit.core import integer_weights
+from tacit.core.selection import sensitivity
 from tacit.kernels import Matern
 from tacit.planning import Forecast, Plan, plan
+from tacit.scoring import score_weights
 from tacit.tables import Floats
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
@@ -55,6 +59,16 @@ def test_what_cannot_be_reached_is_said_plainly(planned: Plan) -> None:
         planned.epsilon_for(error=1e-5)
     with pytest.raises(InputError, match="error must be positive"):
         planned.rounds_for(error=0.0)
+
+
+@pytest.mark.parametrize("rank", [10, 400])
+def test_a_plan_knows_who_will_come(rank: int) -> None:
+    """Where all visitors are nearly the same, one action suits them and few rounds tell which."""
+    alike = replace(PROBLEM, generator=lambda n, rng: 0.5 + 0.01 * rng.random((n, 1)))
+    error, everybody = (
+        plan(problem, horizon=300, budget=BUDGET, rank=rank).forecast.expected_error for problem in (alike, PROBLEM)
+    )
+    assert error < 0.7 * everybody
 
 
 def test_the_plan_explains_itself(planned: Plan) -> None:
@@ -102,6 +116,27 @@ def test_what_was_planned_is_what_happens(looks: int) -> None:
     """Mean errors agree within 40 % (the standard error of what happens is about 11 %)."""
     expected = plan(PROBLEM, horizon=3000, budget=BUDGET, noise=0.1, looks=looks).forecast.expected_error
     assert 0.6 < played(3000, looks) / expected < 1.4
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_what_was_planned_is_what_single_decisions_do(known: bool) -> None:
+    """Under a pure budget: 41 decisions for each of 24 functions of the prior, each by permute-and-flip."""
+    problem = replace(PROBLEM, generator=lambda n, rng: rng.random((n, 1))) if known else PROBLEM
+    pure, rng, grid = Budget(epsilon=1.0), np.random.default_rng(1), np.linspace(0, 1, 41)
+    design = tacit.Design.build(problem, horizon=3000, budget=pure, rng=0, noise=0.1)
+    weights = score_weights(design, 1.0)
+    points, values = functions_of_the_prior(0, 24)
+    errors = []
+    for f in values.T:
+        at, statistic = rng.integers(len(points), size=3000), design.statistic()
+        statistic.add_points(points[at], np.clip(f[at] + 0.1 * rng.normal(size=3000), -1, 1))
+        for j, values_here in enumerate(f.reshape(41, 41).T):
+            theta = integer_weights(weights(np.column_stack([grid, np.full(41, grid[j])])), design.encoding)
+            scores = theta @ statistic._sum._value()
+            noise = rng.exponential(2.0 * sensitivity(theta, design.encoding), size=41)
+            errors.append(values_here.max() - values_here[np.argmax(scores + noise)])
+    expected = plan(problem, horizon=3000, budget=pure, noise=0.1).forecast.expected_error
+    assert 0.6 < np.mean(errors) / expected < 1.4
 
 
 def test_what_was_planned_is_what_happens_with_few_landmarks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,9 @@ prior: the noise of the draw grows with the diameter of the weights. Any H is pr
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -31,39 +34,50 @@ def score_weights(design: Design, epsilon: float) -> KernelMap:
     """
     H = design.whitening
     if design.problem.generator is not None:
-        trial = _Trial(design, epsilon)
-        H = min([H, *(trial.posterior(level) for level in SMOOTHING)], key=trial.error)
+        trial = _trial(design, epsilon)
+        H = min(trial.candidates(H), key=lambda H: float(trial.errors(H).mean()))
     return KernelMap(design.problem.k, design.features.U, linalg.solve_upper(design.features.L, H))
 
 
-class _Trial:
+@dataclass(frozen=True, eq=False)
+class Trial:
     """Studies drawn from their law, each with one decision in every context."""
 
-    def __init__(self, design: Design, epsilon: float) -> None:
-        rng = np.random.default_rng(int(design.fingerprint, 16))
-        problem, T, law = design.problem, design.horizon, design.moments
-        menu, contexts = problem.actions.candidate_points(MENU), problem.draw_contexts(CONTEXTS, rng)
-        points = np.hstack([np.tile(menu, (CONTEXTS, 1)), np.repeat(contexts, len(menu), axis=0)])
-        self.Phi = design.features(points).reshape(CONTEXTS, len(menu), -1)
-        self.G, self.N = T * law.signal, T * (SIGNAL**2 + NOISE**2) * law.energy
-        # one record moves b by at most 2 s; other numbers that it writes take their share of the bound
-        self.scale = 2.0 * design.clip / np.sqrt(design.layout.influence_share) / epsilon
-        theta = SIGNAL * rng.normal(size=(design.rank, FUNCTIONS))
-        self.b = self.G @ theta + linalg.root(self.N) @ rng.normal(size=theta.shape)
-        self.f = self.Phi @ theta
-        self.noise = rng.exponential(size=self.f.shape)  # permute-and-flip is the largest score after it
+    Phi: Floats  # (contexts, actions, rank)
+    G: Floats
+    N: Floats  # without the noise of the draw
+    b: Floats  # (rank, functions)
+    f: Floats  # (contexts, actions, functions)
+    noise: Floats  # exponential, of the shape of f: permute-and-flip is the largest score after it
+    scale: float  # what one record can move b by, over epsilon
 
-    def posterior(self, level: float) -> Floats:
-        """E[theta | b] = H b, if there were `level` times as much noise as the draw's scale."""
-        S = SIGNAL**2 * self.G @ self.G.T + self.N + (level * self.scale) ** 2 * np.eye(len(self.G))
-        return np.asarray(SIGNAL**2 * np.linalg.solve(S, self.G).T)
+    def candidates(self, paper: Floats) -> Iterator[Floats]:
+        """Maps to choose from: the paper's, and E[theta | b] = H b for several times the scale as noise on b."""
+        yield paper
+        for level in SMOOTHING:
+            S = SIGNAL**2 * self.G @ self.G.T + self.N + (level * self.scale) ** 2 * np.eye(len(self.G))
+            yield np.asarray(SIGNAL**2 * np.linalg.solve(S, self.G).T)
 
-    def error(self, H: Floats) -> float:
-        """What a decision by the scores phi' H b loses on average."""
+    def errors(self, H: Floats) -> Floats:
+        """What a decision by the scores phi' H b loses on average, for each function."""
         W = self.Phi @ H
         W -= W.mean(axis=1, keepdims=True)
         square = np.sum(W * W, axis=2)
         apart = square[:, :, None] + square[:, None, :] - 2.0 * W @ W.transpose(0, 2, 1)
         diameter = np.sqrt(np.max(apart, axis=(1, 2)))
-        chosen = np.argmax(W @ self.b + self.scale * diameter[:, None, None] * self.noise, axis=1)
-        return float(np.mean(self.f.max(axis=1) - np.take_along_axis(self.f, chosen[:, None, :], axis=1)[:, 0]))
+        chosen = np.argmax(W @ self.b + self.scale * diameter[:, None, None] * self.noise, axis=1)[:, None, :]
+        return np.asarray((self.f.max(axis=1) - np.take_along_axis(self.f, chosen, axis=1)[:, 0]).mean(axis=0))
+
+
+def _trial(design: Design, epsilon: float) -> Trial:
+    rng = np.random.default_rng(int(design.fingerprint, 16))
+    problem, T, law = design.problem, design.horizon, design.moments
+    menu, contexts = problem.actions.candidate_points(MENU), problem.draw_contexts(CONTEXTS, rng)
+    points = np.hstack([np.tile(menu, (CONTEXTS, 1)), np.repeat(contexts, len(menu), axis=0)])
+    Phi = design.features(points).reshape(CONTEXTS, len(menu), -1)
+    G, N = T * law.signal, T * (SIGNAL**2 + NOISE**2) * law.energy
+    theta = SIGNAL * rng.normal(size=(design.rank, FUNCTIONS))
+    b, f = G @ theta + linalg.root(N) @ rng.normal(size=theta.shape), Phi @ theta
+    # other numbers that a record writes take their share of the bound
+    scale = 2.0 * design.clip / math.sqrt(design.layout.influence_share) / epsilon
+    return Trial(Phi, G, N, b, f, rng.exponential(size=f.shape), scale)

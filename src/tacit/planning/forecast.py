@@ -151,7 +151,11 @@ class Plan:
         multipliers = self._multipliers(budget)
         tau, q, s = self._tuned(rounds, multipliers[0], self.signal, self.noise)
         looks, without = self._looks(rounds, tau, s, multipliers)
-        errors = self._simulation.errors(looks)
+        if budget.pure:
+            scale, known = 2.0 * s / (budget.epsilon or math.inf), self.problem.generator is not None
+            errors = self._simulation.errors_of_draws(without[0], tau, rounds, scale, known)
+        else:
+            errors = self._simulation.errors(looks)
         nonprivate = float(np.mean(self._simulation.errors(without)))
         uniform, d = self._simulation.uniform_error, self._simulation.d
         error = float(np.mean(errors))

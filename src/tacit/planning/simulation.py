@@ -20,6 +20,7 @@ from tacit.design.earlier import shared_noise
 from tacit.design.features import Features, chunks, clipped, moments
 from tacit.kernels import Kernel
 from tacit.problem import Problem
+from tacit.scoring import Trial
 from tacit.tables import Floats
 
 POINTS = 4096  # public points behind every expectation
@@ -62,7 +63,8 @@ class Simulation:
         d, V = linalg.eigh(Phi.T @ Phi / len(Phi))
         self.d, self.Phi = np.maximum(d, 0.0), Phi @ V
         self.signal, self._seed = signal, int(rng.integers(2**32))
-        pairs, rest = _pairs(problem, rng), problem.public_points(REST_POINTS if len(finer) else 0, rng)
+        pairs = _pairs(problem, rng)
+        rest = problem.public_points(REST_POINTS, rng) if len(finer) else np.empty((0, problem.dimension))
         self._grid, self._rest = (features(points) @ V for points in (pairs.reshape(-1, problem.dimension), rest))
         each = -(-int(np.clip(100_000 / features.rank, *FUNCTIONS)) // len(truths))
         drawn = [_Drawn(k, np.vstack([landmarks, finer]), signal, each, rng) for k in truths]
@@ -103,6 +105,18 @@ class Simulation:
             guesses.append((self._grid @ B @ mean).reshape(*self.values.shape[:2], -1))
         chosen = np.concatenate(guesses, axis=2).argmax(axis=1)[:, None, :]
         return (self._best - np.take_along_axis(self.values, chosen, axis=1)[:, 0]).mean(axis=0)
+
+    def errors_of_draws(self, look: Look, tau: float, rounds: int, scale: float, known: bool) -> Floats:
+        """The same for one decision at a time (`tacit.scoring`): `look` has no privacy noise, what one record can move
+        it by is `scale` times epsilon. It is known who comes, or it is not."""
+        rng = np.random.default_rng(self._seed)
+        theta = np.hstack(self._theta)
+        b = look.G @ theta + look.R + linalg.root(look.N) @ rng.normal(size=theta.shape)
+        Phi = self._grid.reshape(*self.values.shape[:2], -1)
+        trial = Trial(Phi, look.G, look.N, b, self.values, rng.exponential(size=self.values.shape), scale)
+        paper = np.diag(1.0 / np.sqrt(rounds * self.d + tau))
+        maps = trial.candidates(paper) if known else [paper]
+        return min((trial.errors(H) for H in maps), key=lambda errors: float(errors.mean()))
 
     def left(self, look: Look) -> float:
         """The standard deviation of what one look has not learned of the reward function."""
