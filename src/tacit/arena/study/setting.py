@@ -28,7 +28,11 @@ seeds for slopes. Cumulative regret is taken in every round, or in {regret:,} ev
 
 Learners are told the kernel and, unless it says otherwise, the true law of contexts. Privacy noise is simulated from a
 seed, as everything here. A learner that protects less than context and reward, or trusts nobody, solves another problem
-than joint differential privacy: the table says which. `delta` is {delta} throughout.
+than joint differential privacy: the table says which. `delta` is {delta} throughout. Where a paper leaves a constant
+open, the learner's docstring says what was chosen, from public facts only: USCA's `tau`, for one, is the one that
+should serve its decisions best.
+
+`usca` and `tacit-pure` spend `eps` on every decision and are judged on one; `tacit` spends it once, for all decisions.
 """
 
 
