@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+import threading
 from fractions import Fraction
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from databases import Urls
 from helpers import sqlite
 from laws.storage import LedgerLaws, StudyLaws
 from tacit import Budget, InputError, Ledger
+from tacit.core import database
 from tacit.core.budget import PURE, UNITS, ZCDP
 from tacit.core.events import Exponential, Gaussian, PermuteAndFlip, price
 from tacit.core.ledger import cost_of
@@ -56,3 +59,21 @@ def test_the_file_of_a_ledger_is_for_its_owner_alone(tmp_path: Path) -> None:
 def test_a_database_that_cannot_keep_a_ledger_is_refused(url: str) -> None:
     with pytest.raises(InputError):
         Ledger.create(url, Budget(epsilon=1.0))
+
+
+def test_a_busy_file_is_waited_for_even_where_sqlite_itself_does_not_wait(tmp_path: Path) -> None:
+    """As when several processes make one new file ready: SQLite then refuses at once, whatever its timeout."""
+    file = tmp_path / "busy.db"
+    holder = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+    hasty = sqlite3.connect(file, isolation_level=None, timeout=0)
+    holder.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        hasty.execute("BEGIN IMMEDIATE")
+    release = threading.Timer(0.2, lambda: holder.execute("COMMIT"))
+    release.start()
+    database.retrying(lambda: hasty.execute("BEGIN IMMEDIATE"))
+    release.join()
+    with pytest.raises(sqlite3.OperationalError, match="syntax"):  # no other error is tried again
+        database.retrying(lambda: hasty.execute("BEGIN AND END"))
+    holder.close()
+    hasty.close()

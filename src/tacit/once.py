@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tacit.core import Ledger, integer_weights, release_choice
-from tacit.core.selection import price
+from tacit.core.selection import checked
 from tacit.errors import InputError
 from tacit.scoring import score_weights
 from tacit.statistic import Statistic
@@ -43,7 +43,7 @@ def decide_once(
     menu = problem.actions.candidate_points(candidates)
     visitor = problem.context_points(table)
     points = np.hstack([menu, np.repeat(visitor, len(menu), axis=0)])
-    weights = score_weights(design, price(epsilon))(points)
+    weights = score_weights(design, checked(epsilon))(points)
     theta = integer_weights(np.pad(weights, ((0, 0), (0, design.layout.size - design.rank))), design.encoding)
     chosen = release_choice(
         statistic._sum,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,9 +17,12 @@ from sqlalchemy.pool import NullPool
 
 from tacit.errors import InputError, StateError
 
-BUSY_SECONDS = 60
-LONGEST_PAUSE = 0.5
-RETRY_STATES = {"40001", "40P01", "23505", "42P07", "42710"}  # not serialisable, deadlock; races for a key, table, type
+BUSY_SECONDS, LONGEST_PAUSE = 60, 0.5
+RETRY_STATES = {"40001", "40P01", "23505", "42P07", "42710"} | {  # not serialisable, deadlock; a key, table, type
+    "SQLITE_BUSY", "SQLITE_BUSY_RECOVERY", "SQLITE_BUSY_SNAPSHOT",
+}  # fmt: skip
+STATES = ("sqlstate", "pgcode", "sqlite_errorname")  # where drivers say which error it is
+PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON")
 T = TypeVar("T")
 
 
@@ -60,8 +64,8 @@ def _sqlite(url: URL, create: bool) -> Engine:
     @event.listens_for(engine, "connect")
     def _pragmas(connection: Any, _record: Any) -> None:
         connection.isolation_level = None  # we say BEGIN ourselves, below
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
-            connection.execute(f"PRAGMA {pragma}")
+        # Where others switch a new file to WAL too, SQLite does not wait: it refuses at once.
+        retrying(lambda: [connection.execute(f"PRAGMA {pragma}") for pragma in PRAGMAS])
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
@@ -94,7 +98,7 @@ def retrying(attempt: Callable[[], T]) -> T:
     while True:
         try:
             return attempt()
-        except DBAPIError as error:
+        except (DBAPIError, sqlite3.OperationalError) as error:
             if _state(error) not in RETRY_STATES or time.monotonic() - started > BUSY_SECONDS:
                 raise
         time.sleep(pause * (0.5 + random.random()))
@@ -117,6 +121,6 @@ def perform(engine: Engine, work: Callable[[Connection], T], queue: Table | None
     return retrying(attempt)
 
 
-def _state(error: DBAPIError) -> str | None:
-    """The five letters by which SQL servers name an error; SQLite, which has one writer at a time, has none."""
-    return getattr(error.orig, "sqlstate", None) or getattr(error.orig, "pgcode", None)
+def _state(error: DBAPIError | sqlite3.OperationalError) -> str | None:
+    """The five letters by which SQL servers name an error, or SQLite's own name for it."""
+    return next(filter(None, (getattr(getattr(error, "orig", error), name, None) for name in STATES)), None)

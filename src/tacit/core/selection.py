@@ -101,7 +101,7 @@ def selection_measurement(size: int, event: Exponential | PermuteAndFlip, delta:
     raise InputError("OpenDP and Tacit disagree on what this choice costs: this is a bug, please report it.")
 
 
-def price(epsilon: float) -> float:
+def checked(epsilon: float) -> float:
     """The epsilon of one choice, if it is one."""
     if not (isinstance(epsilon, int | float) and math.isfinite(epsilon) and epsilon >= SMALLEST_EPSILON):
         raise InputError(f"epsilon must be a finite number of at least {SMALLEST_EPSILON}, got {epsilon!r}: try 0.1.")
@@ -123,7 +123,7 @@ def release_choice(
 
     A pure budget pays for permute-and-flip, any other for the exponential mechanism, which composes better.
     """
-    event = (PermuteAndFlip if ledger.budget.pure else Exponential)(price(epsilon))
+    event = (PermuteAndFlip if ledger.budget.pure else Exponential)(checked(epsilon))
     delta = sensitivity(theta, total.encoding)
     stored = ledger.spend(
         request,
