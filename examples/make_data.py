@@ -6,7 +6,7 @@ visitors are contexts to decide for. A fixed seed makes the same files every tim
 
 from __future__ import annotations
 
-import sys
+import argparse
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -91,5 +91,7 @@ def _rounded(columns: Columns) -> Columns:
 
 
 if __name__ == "__main__":
-    for path in write_all(Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / "data"):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, default=HERE / "data", help="where to write (examples/data)")
+    for path in write_all(parser.parse_args().folder):
         print(f"{path}  {path.stat().st_size / 1000:.0f} kB")

@@ -355,3 +355,9 @@ def test_numbers_and_lists_read_well() -> None:
     ]  # fmt: skip
     assert clean("a\tb\x00\n c") == "a b c"
     assert len(clean("x" * 99)) == 28
+
+
+def test_the_page_says_how_many_releases_it_took(policy: Policy, found: Findings) -> None:
+    assert "through one release of" in words.lead(found)
+    twice = Findings.of(replace(policy, facts=policy.facts | {"looks": 2}))
+    assert "through two releases of" in words.lead(twice)

@@ -18,10 +18,10 @@ import numpy as np
 
 from tacit import linalg
 from tacit.design import Design
+from tacit.design.choices import NOISE, SIGNAL
 from tacit.design.features import KernelMap
 from tacit.tables import Floats
 
-SIGNAL = NOISE = 0.3  # expected standard deviations of the reward function and of rewards around it
 SMOOTHING = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 FUNCTIONS, CONTEXTS, MENU = 64, 32, 64
 

@@ -17,12 +17,13 @@ from sqlalchemy.pool import NullPool
 
 from tacit.errors import InputError, StateError
 
-BUSY_SECONDS, LONGEST_PAUSE = 60, 0.5
-RETRY_STATES = {"40001", "40P01", "23505", "42P07", "42710"} | {  # not serialisable, deadlock; a key, table, type
+BUSY_SECONDS = 60
+LONGEST_PAUSE = 0.5
+RETRY_STATES = {
+    "40001", "40P01", "23505", "42P07", "42710",  # not serialisable, deadlock; races for a key, table, type
     "SQLITE_BUSY", "SQLITE_BUSY_RECOVERY", "SQLITE_BUSY_SNAPSHOT",
 }  # fmt: skip
 STATES = ("sqlstate", "pgcode", "sqlite_errorname")  # where drivers say which error it is
-PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON")
 T = TypeVar("T")
 
 
@@ -65,7 +66,12 @@ def _sqlite(url: URL, create: bool) -> Engine:
     def _pragmas(connection: Any, _record: Any) -> None:
         connection.isolation_level = None  # we say BEGIN ourselves, below
         # Where others switch a new file to WAL too, SQLite does not wait: it refuses at once.
-        retrying(lambda: [connection.execute(f"PRAGMA {pragma}") for pragma in PRAGMAS])
+        retrying(
+            lambda: [
+                connection.execute(f"PRAGMA {pragma}")
+                for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON")
+            ]
+        )
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:

@@ -23,6 +23,7 @@ DEFAULT_RANK = 500
 COARSE_RANK = 150
 TUNING_POINTS = 2048
 FIRST_LOOK = 0.3  # of the budget
+SIGNAL = NOISE = 0.3  # expected deviations of the reward function and of rewards around it; 1 is half their range
 
 
 def first_part(budget: Budget) -> Budget:

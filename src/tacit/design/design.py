@@ -20,7 +20,7 @@ from tacit import linalg
 from tacit.arrays import NUMPY, Array, Engine, engine
 from tacit.contexts.cells import Cells
 from tacit.core import Budget, Encoding, private_sum
-from tacit.design.choices import DEFAULT_RANK, choose_landmarks, choose_layout, first_part, tune
+from tacit.design.choices import DEFAULT_RANK, NOISE, SIGNAL, choose_landmarks, choose_layout, first_part, tune
 from tacit.design.cube import WellSpread
 from tacit.design.earlier import Earlier
 from tacit.design.features import Features, KernelMap, Moments, chunks, moments, shrinkage
@@ -74,8 +74,8 @@ class Design:
         context_share: float | None = None,
         plain: bool = False,
         looks: int = 1,
-        signal: float = 0.3,
-        noise: float = 0.3,
+        signal: float = SIGNAL,
+        noise: float = NOISE,
         device: str | Engine | None = None,
         earlier: Earlier | None = None,
         progress: Progress = silent,

@@ -30,9 +30,10 @@ def lead(found: Findings) -> str:
     low, high = (number(value, 2 * found.view.half_range) for value in policy.problem.reward_range)
     records = policy.facts.get("records")
     learned = f"It was learned from {records:,} records" if records is not None else "It was learned from records"
+    releases = "two releases" if policy.facts.get("looks") == 2 else "one release"
     return (
         f"This policy chooses {_ranges(found.view.actions)} from {_ranges(found.view.contexts)}. {learned} with "
-        f"rewards between {low} and {high}, through one release of noised numbers. This page is made from those "
+        f"rewards between {low} and {high}, through {releases} of noised numbers. This page is made from those "
         "released numbers alone."
     )
 

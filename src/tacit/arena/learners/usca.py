@@ -12,6 +12,7 @@ from tacit import linalg
 from tacit.arena.learners.features import POOL, Map, nystroem
 from tacit.arena.learners.menu import UniformPlay, pairs
 from tacit.arena.protocol import Rng, Setting
+from tacit.design.choices import SIGNAL
 from tacit.domains import Domain
 from tacit.kernels import Kernel
 from tacit.problem import Problem
@@ -19,7 +20,6 @@ from tacit.tables import Floats
 
 B = 1.0
 TAUS = tuple(float(tau) for tau in np.geomspace(1.0, 1e4, 17))
-SIGNAL = 0.3  # the expected standard deviation of the reward function
 MOST_POINTS = 50_000  # of Z
 MOST_LANDMARKS = 1000
 COARSE_LANDMARKS = 300  # to choose tau
