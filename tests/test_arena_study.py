@@ -220,6 +220,12 @@ def test_every_figure_is_drawn_from_the_table(tmp_path: Path) -> None:
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in written)
 
 
+def test_what_is_too_small_to_measure_is_drawn_too(tmp_path: Path) -> None:
+    nothing = {"error_rate": 0.0, "seconds": 0.0, "peak_memory": 0.0}
+    written = draw_all([row | nothing for row in made_up()], tmp_path)
+    assert {path.stem for path in written} == set(FIGURES)
+
+
 def test_a_small_table_has_fewer_figures(tmp_path: Path) -> None:
     rows = [row("tacit", "branin", 100, 1.0, 0, 0.1), row("uniform", "branin", 100, math.inf, 0, 0.3)]
     assert [path.stem for path in draw_all(rows, tmp_path)] == ["cost", "ranking"]

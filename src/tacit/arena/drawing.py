@@ -70,6 +70,13 @@ def line(axes: Any, points: dict[Any, Interval], style: dict[str, Any]) -> None:
         axes.fill_between(x, *ends, color=style["color"], alpha=0.12, linewidth=0)
 
 
+def logarithmic(axes: Any) -> None:
+    """Log-log where the lines allow it: a cost too small to measure is 0 and has no logarithm."""
+    for values, set_scale in (("get_xdata", axes.set_xscale), ("get_ydata", axes.set_yscale)):
+        if any(np.any(np.asarray(getattr(drawn, values)()) > 0) for drawn in axes.lines):
+            set_scale("log")
+
+
 def finish(figure: Any, drawn: Sequence[Any], label: str) -> bool:
     """One legend for all panels."""
     if not drawn:

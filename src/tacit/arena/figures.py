@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tacit.arena.drawing import INK, MUTED, STYLE, finish, in_order, line, look, panels
+from tacit.arena.drawing import INK, MUTED, STYLE, finish, in_order, line, logarithmic, look, panels
 from tacit.arena.environments import RKHS
 from tacit.arena.environments.rkhs import KERNELS, SIZES
 from tacit.arena.job import Row
@@ -44,7 +44,8 @@ def error_against_rounds(figure: Any, selection: Selection) -> bool:
     for axes, name in zip(panels(figure, len(names)), names, strict=True):
         for learner in in_order(selection):
             line(axes, selection.curve(learner, name), look(selection, learner) | {"label": learner})
-        axes.set(xscale="log", yscale="log", title=name, xlabel="Rounds")
+        logarithmic(axes)
+        axes.set(title=name, xlabel="Rounds")
         _slopes(axes, selection, name)
     return finish(figure, names, f"Error rate (ε = {selection.epsilon:g})")
 
@@ -78,7 +79,8 @@ def error_against_epsilon(figure: Any, selection: Selection) -> bool:
             if found and learner in selection.open:
                 found = dict.fromkeys(epsilons, next(iter(found.values())))
             line(axes, found, look(selection, learner) | {"label": learner})
-        axes.set(xscale="log", yscale="log", xlabel="ε", title=f"{name}, {rounds:,} rounds")
+        logarithmic(axes)
+        axes.set(xlabel="ε", title=f"{name}, {rounds:,} rounds")
     return finish(figure, settings, "Error rate")
 
 
@@ -111,7 +113,8 @@ def cost_against_rounds(figure: Any, selection: Selection) -> bool:
             keys = [(learner, name, T, level) for T in selection.cells.rounds(name, learner, level)]
             found = {key[2]: selection.cells.interval(key, column) for key in keys}
             line(axes, found, look(selection, learner) | {"label": learner})
-        axes.set(xscale="log", yscale="log", xlabel="Rounds", title=f"{label}, {name}")
+        logarithmic(axes)
+        axes.set(xlabel="Rounds", title=f"{label}, {name}")
     return finish(figure, [name], "")
 
 
