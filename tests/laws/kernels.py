@@ -11,6 +11,8 @@ import pytest
 
 from tacit import kernels
 from tacit.kernels import Kernel
+from tacit.kernels.ard import lengthscales, spread, with_lengthscales
+from tacit.kernels.slopes import with_slopes
 from tacit.spec import dump, load
 from tacit.tables import Floats
 
@@ -76,6 +78,20 @@ class KernelLaws:
         K = kernel(A, A)
         assert K.dtype == kernel.diagonal(A).dtype == np.float32
         assert np.allclose(K[:30, :30], kernel(points, points)[:30, :30], rtol=0, atol=1e-3)
+
+    def test_its_slopes_are_those_of_the_matrix(self, kernel: Kernel, points: Floats) -> None:
+        """d sum(W k) / d log lengthscale, against a small step to both sides."""
+        own, step = spread(kernel, points.shape[1]), 1e-5
+        W = np.random.default_rng(1).normal(size=(len(points), len(points)))
+        W += W.T
+        K, slopes = with_slopes(own, points)
+        assert np.allclose(K, own(points, points), rtol=0, atol=1e-12)
+        scales, found = np.array(lengthscales(own)), slopes(W)
+        assert len(found) == len(scales)
+        for j, slope in enumerate(found):
+            move = np.exp(step * (np.arange(len(scales)) == j))
+            up, down = (with_lengthscales(own, list(scales * m))(points, points) for m in (move, 1 / move))
+            assert slope == pytest.approx(np.vdot(W, up - down) / (2 * step), rel=1e-4, abs=1e-3)
 
     def test_spec_describes_the_same_kernel(self, kernel: Kernel, points: Floats) -> None:
         if not self.has_spec:

@@ -19,9 +19,11 @@ from scipy.optimize import minimize
 from tacit import linalg
 from tacit.kernels import Kernel
 from tacit.kernels.ard import lengthscales, with_lengthscales
+from tacit.kernels.slopes import with_slopes
 from tacit.tables import Floats
 
 SIGNAL_FLOOR = 1e-3  # directions with less signal than this (in units of the noise variance) are left out
+DIRECTIONS = 512  # and so many tell all there is to tell about a handful of numbers
 SCALE_GUESS, SCALE_WIDTH = 0.1, 2.0  # v is log-normal around 0.1: rewards are in [-1, 1]
 LENGTH_WIDTH = 0.35  # and each lengthscale around the design's, on a log scale too
 LENGTH_REACH = float(np.log(12.0))  # at most so far from it
@@ -51,8 +53,9 @@ class Evidence:
     @classmethod
     def of(cls, kernel: Kernel, U: Floats, M: Floats, z: Floats, offset: float) -> Evidence:
         """Rotated to the directions that carry signal under the design's kernel; the rest is noise under any."""
-        signal, V = linalg.eigh(M @ kernel(U, U) @ M.T)
-        V = V[:, signal > SIGNAL_FLOOR] if np.any(signal > SIGNAL_FLOOR) else V[:, -1:]
+        signal, V = linalg.eigh(M @ kernel(U, U) @ M.T)  # the smallest first
+        told = min(DIRECTIONS, max(1, int(np.sum(signal > SIGNAL_FLOOR))))
+        V = V[:, -told:]
         return cls(U, V.T @ M, V.T @ z, offset)
 
     def fit(self, kernel: Kernel, start: Floats | None = None, steps: int = STEPS) -> Fit:
@@ -74,24 +77,21 @@ class Evidence:
         best = minimize(loss, first, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps})
         return Fit(with_lengthscales(kernel, np.exp(best.x[1:]).tolist()), float(np.exp(best.x[0])), -float(best.fun))
 
-    def _negative(self, kernel: Kernel, x: Floats, h: float = 1e-5) -> tuple[float, Floats]:
+    def _negative(self, kernel: Kernel, x: Floats) -> tuple[float, Floats]:
         """-log N(z; 0, C), C = I + M (v K + o 11') M', and its gradient in log v and the log lengthscales.
 
         d/dx = 1/2 sum(W * v dK/dx),   W = M'(C^-1 - C^-1 z z' C^-1) M
         """
-        v, scales = float(np.exp(x[0])), np.exp(x[1:])
-        K = with_lengthscales(kernel, scales.tolist())(self.U, self.U)
-        R = linalg.cholesky(np.eye(len(self.z)) + self.M @ (v * K + self.offset) @ self.M.T)
+        v, level = float(np.exp(x[0])), self.M.sum(axis=1)
+        K, slopes = with_slopes(with_lengthscales(kernel, np.exp(x[1:]).tolist()), self.U)
+        C = v * (self.M @ K @ self.M.T) + self.offset * np.outer(level, level)
+        C[np.diag_indices_from(C)] += 1.0
+        R = linalg.cholesky(C)
         half, u = linalg.solve_lower(R, self.M), linalg.solve_lower(R, self.z)
         a = half.T @ u
         W = half.T @ half - np.outer(a, a)
-        slope = [0.5 * v * float(np.vdot(W, K))]
-        for j in range(len(scales)):
-            moved = scales.copy()
-            moved[j] *= np.exp(h)
-            dK = with_lengthscales(kernel, moved.tolist())(self.U, self.U) - K
-            slope.append(0.5 * v * float(np.vdot(W, dK)) / h)
-        return 0.5 * float(u @ u) + float(np.log(np.diag(R)).sum()), np.array(slope)
+        slope = 0.5 * v * np.array([np.vdot(W, K), *slopes(W)])
+        return 0.5 * float(u @ u) + float(np.log(np.diag(R)).sum()), slope
 
 
 def _prior(off: Floats) -> tuple[float, Floats]:

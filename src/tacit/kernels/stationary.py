@@ -13,6 +13,7 @@ from tacit.errors import InputError
 from tacit.kernels.base import Array, Kernel, _device, finite
 
 Lengthscale = float | Sequence[float]
+CLOSEST = 1e-8  # exp(-r) has a kink at 0: points closer than this have no slope there
 
 
 def _checked(lengthscale: Lengthscale) -> float | tuple[float, ...]:
@@ -40,6 +41,10 @@ class Stationary(Kernel):
     @abstractmethod
     def of_square(self, r2: Array) -> Array:
         """The kernel as a function of the stretched squared distance. May overwrite its argument."""
+
+    @abstractmethod
+    def with_steepness(self, r2: Array) -> tuple[Array, Array]:
+        """The same, and -2 dk / d r^2 (of the distance that is not stretched). Leaves its argument as it is."""
 
     def __call__(self, A: Array, B: Array) -> Array:
         return self.of_square(self.squared_distance(A, B))
@@ -84,6 +89,10 @@ class RBF(Stationary):
         r2 *= -0.5
         return array_namespace(r2).exp(r2)
 
+    def with_steepness(self, r2: Array) -> tuple[Array, Array]:
+        k = array_namespace(r2).exp(-0.5 * r2)
+        return k, k
+
 
 @dataclass(frozen=True)
 class RationalQuadratic(Stationary):
@@ -101,6 +110,11 @@ class RationalQuadratic(Stationary):
         r2 *= 1.0 / (2.0 * self.alpha)
         r2 += 1.0
         return r2 ** (-self.alpha)
+
+    def with_steepness(self, r2: Array) -> tuple[Array, Array]:
+        base = 1.0 + r2 / (2.0 * self.alpha)
+        k = base ** (-self.alpha)
+        return k, k / base
 
 
 @dataclass(frozen=True)
@@ -147,3 +161,14 @@ class Matern(Stationary):
         s *= -1.0
         r2 *= xp.exp(s)
         return r2
+
+    def with_steepness(self, r2: Array) -> tuple[Array, Array]:
+        xp = array_namespace(r2)
+        s = xp.sqrt(r2)
+        e = xp.exp(-s)
+        if self.smoothness == 0.5:
+            return e, xp.where(s > CLOSEST, e / xp.clip(s, min=CLOSEST), 0.0 * s)
+        if self.smoothness == 1.5:
+            return e + s * e, 3.0 * e
+        rising = e + s * e
+        return rising + r2 * e / 3.0, rising * (5.0 / 3.0)
