@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -21,6 +23,7 @@ from logs import COLUMNS, collected, damage, log_table, total, touch, work_on
 from tacit import Design, InputError, Ledger, StateError
 from tacit.cli import app
 from tacit.collect import Checkpoint, Job, Work, cluster, collect_on_ray
+from tacit.collect.cluster import connected
 from tacit.collect.task import count_span, shipped
 from tacit.errors import MissingExtraError
 from tacit.files import LogColumns, read_problem
@@ -195,6 +198,20 @@ def test_a_worker_of_the_command_line_is_killed_from_outside_and_replaced(
     assert not alive(killed)
     assert json.loads(told)["rows"] == ROWS
     assert total(load_partial(DESIGN, tmp_path / "fit.partial").statistic) == expected
+
+
+@pytest.mark.parametrize("scheme", ["", "ray://"])
+def test_a_cluster_that_is_not_there_is_named_at_once(scheme: str) -> None:
+    class NoRay:
+        """Where Ray itself would try for minutes, it is not even asked."""
+
+        def is_initialized(self) -> bool:
+            return False
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"{scheme}127.0.0.1:{server.getsockname()[1]}"  # closed again: nobody listens there
+    with pytest.raises(StateError, match=re.escape(f"no Ray cluster at {address}")), connected(NoRay(), address, None):
+        pass
 
 
 def begun(log: Path, folder: Path) -> dict[str, Any]:

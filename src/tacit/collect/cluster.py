@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ from tacit.progress import Progress
 RETRIES = 3
 AHEAD = 2  # tasks per worker that wait or run: enough to keep it busy
 WAIT = 0.5  # seconds between checks for Ctrl-C
+PATIENCE = 10.0  # seconds for a cluster's address to answer
 
 
 def collect_on_ray(
@@ -93,6 +95,7 @@ def connected(ray: Any, address: str | None, workers: int | None) -> Iterator[No
             if address is None:
                 ray.init("local", num_cpus=workers, include_dashboard=False, **quiet)
             else:
+                _knock(address)
                 ray.init(address, **quiet)
     except (ConnectionError, ValueError, RuntimeError, OSError) as error:
         where = address or "this machine"
@@ -101,6 +104,13 @@ def connected(ray: Any, address: str | None, workers: int | None) -> Iterator[No
         yield
     finally:
         ray.shutdown()
+
+
+def _knock(address: str) -> None:
+    """Ray tries for minutes to reach a machine that is not there, and then ends the process."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if colon and port.isdecimal():  # "auto" and "local" are no machines
+        socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
 
 
 @contextmanager
