@@ -127,6 +127,19 @@ def released(design: tacit.Design, points: Floats, y: Floats, rng: np.random.Gen
     return statistic.simulate_release(rng)
 
 
+def best_on_menu(problem: tacit.Problem, waves: Waves, contexts: Floats) -> Floats:
+    """Of every function in every context."""
+    menu = problem.actions.candidate_points(256)
+    grid = np.hstack([np.tile(menu, (len(contexts), 1)), np.repeat(contexts, len(menu), axis=0)])
+    return waves(grid).reshape(len(contexts), len(menu), -1).max(axis=1)
+
+
+def lost(policy: tacit.Policy, waves: Waves, i: int, contexts: Floats, best: Floats) -> float:
+    """By this policy on function `i`, per decision. It may do better than any action of the menu: that is no loss."""
+    value = waves(np.hstack([policy.decide_points(contexts), contexts]))[:, i]
+    return float(np.mean(np.maximum(best[:, i], value) - value))
+
+
 def measure(setting: Setting, looks: int) -> Result:
     rng = np.random.default_rng(7)
     problem = problem_of(setting)
@@ -144,18 +157,14 @@ def measure(setting: Setting, looks: int) -> Result:
     points = rng.random((setting.rounds, problem.dimension))
     f = waves(points)
     contexts = rng.random((CONTEXTS, setting.contexts))
-    menu = problem.actions.candidate_points(256)
-    grid = np.hstack([np.tile(menu, (CONTEXTS, 1)), np.repeat(contexts, len(menu), axis=0)])
-    best = waves(grid).reshape(CONTEXTS, len(menu), -1).max(axis=1)
+    best = best_on_menu(problem, waves, contexts)
     errors = []
     for i in range(f.shape[1]):
         y = np.clip(f[:, i] + NOISE * rng.normal(size=len(f)), -1.0, 1.0)
         policy = released(design, points, y, rng)
         if looks == 2:
             policy = released(tacit.refine(design, policy), points, y, rng)
-        chosen = policy.decide_points(contexts)
-        value = waves(np.hstack([chosen, contexts]))[:, i]
-        errors.append(float(np.mean(np.maximum(best[:, i], value) - value)))
+        errors.append(lost(policy, waves, i, contexts, best))
     spread = float(np.std(errors, ddof=1) / np.sqrt(len(errors)))
     return Result(setting, forecast.expected_error, float(np.mean(errors)), spread, forecast.uniform_error)
 

@@ -13,6 +13,7 @@ import tacit
 from tacit import Budget, InputError
 from tacit.core import integer_weights
 from tacit.core.selection import sensitivity
+from tacit.design.choices import default_rank
 from tacit.kernels import Matern
 from tacit.planning import Forecast, Plan, plan
 from tacit.scoring import score_weights
@@ -143,13 +144,26 @@ def test_what_was_planned_is_what_happens_with_few_landmarks(monkeypatch: pytest
     """Records tell more than the values on the landmarks: a plan that does not know it expects too large an error."""
 
     def planned() -> Forecast:
-        return plan(PROBLEM, horizon=30_000, budget=BUDGET, noise=0.1, rank=15).forecast
+        return plan(PROBLEM, horizon=30_000, budget=BUDGET, noise=0.1, rank=60).forecast
 
     knowing = planned()
     assert knowing.limited_by == "rank"
-    assert 0.6 < played(30_000, 2, rank=15) / knowing.expected_error < 1.4
+    assert 0.6 < played(30_000, 2, rank=60) / knowing.expected_error < 1.4
     monkeypatch.setattr("tacit.planning.forecast.FINER", 1)
+    monkeypatch.setattr("tacit.planning.forecast.LEAST", 1)
     assert planned().expected_error > 1.15 * knowing.expected_error
+
+
+def test_the_limit_is_what_would_help(planned: Plan) -> None:
+    """Allowing more landmarks helps where they are the limit, and does not where they are not."""
+    by_rank = [plan(PROBLEM, horizon=100_000, budget=BUDGET, noise=0.1, rank=rank).forecast for rank in (20, 40)]
+    assert by_rank[0].limited_by == "rank"
+    assert by_rank[1].expected_error < 0.7 * by_rank[0].expected_error
+    assert planned.at(3000, Budget(100.0, 1e-6)).limited_by == "rounds"
+
+
+def test_many_rounds_get_more_landmarks() -> None:
+    assert [default_rank(rounds) for rounds in (10, 100_000, 300_000, 10**6, 10**9)] == [500, 500, 696, 1000, 1000]
 
 
 @pytest.mark.parametrize("kind", ["png", "svg", "html"])

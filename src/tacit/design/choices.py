@@ -19,11 +19,17 @@ from tacit.design.tuning import choose_tau
 from tacit.problem import Problem
 from tacit.tables import Floats
 
-DEFAULT_RANK = 500
+RANK, FEW_ROUNDS, LARGEST_RANK = 500, 100_000, 1000  # landmarks at most, up to so many rounds, however many rounds
+RANK_GROWTH = math.log10(2.0)  # in between: twice as many for ten times as many rounds
 COARSE_RANK = 150
 TUNING_POINTS = 2048
 FIRST_LOOK = 0.3  # of the budget
 SIGNAL = NOISE = 0.3  # expected deviations of the reward function and of rewards around it; 1 is half their range
+
+
+def default_rank(horizon: int) -> int:
+    """How many landmarks at most. Measured: a million rounds teach more than 500 of them can say."""
+    return int(np.clip(round(RANK * (horizon / FEW_ROUNDS) ** RANK_GROWTH), RANK, LARGEST_RANK))
 
 
 def first_part(budget: Budget) -> Budget:

@@ -20,7 +20,7 @@ from tacit import linalg
 from tacit.arrays import NUMPY, Array, Engine, engine
 from tacit.contexts.cells import Cells
 from tacit.core import Budget, Encoding, private_sum
-from tacit.design.choices import DEFAULT_RANK, NOISE, SIGNAL, choose_landmarks, choose_layout, first_part, tune
+from tacit.design.choices import NOISE, SIGNAL, choose_landmarks, choose_layout, default_rank, first_part, tune
 from tacit.design.cube import WellSpread
 from tacit.design.earlier import Earlier
 from tacit.design.features import Features, KernelMap, Moments, chunks, moments, shrinkage
@@ -83,9 +83,10 @@ class Design:
         """Builds a design from public coins.
 
         `unit` says whom the guarantee is for: one "record", or one "user" with all of their records together.
-        `rank` is the largest number of landmarks (fewer where the kernel needs fewer). `tau` and `clip` are chosen
-        by predicted accuracy unless given; `clip=math.inf` is the paper's unclipped influence. `signal` and `noise` are
-        guesses of the standard deviations of the reward function and of the noise, in units of half the reward range.
+        `rank` is the largest number of landmarks (fewer where the kernel needs fewer): 500, or up to 1000 where there
+        are far more rounds. `tau` and `clip` are chosen by predicted accuracy unless given; `clip=math.inf` is the
+        paper's unclipped influence. `signal` and `noise` are guesses of the standard deviations of the reward function
+        and of the noise, in units of half the reward range.
         `context_share` of the budget learns who really comes, for the decoder: 15 % where the problem has no generator,
         none where it has; `plain` releases USCA's own statistic and nothing else. `looks=2` keeps most of the budget
         for a second look at the same records, which is more accurate (`tacit.refine`; it also passes `earlier`).
@@ -102,7 +103,7 @@ class Design:
             tau = tune(problem, horizon, budget, signal=signal, noise=noise, rng=rng)
         progress("choosing tau and landmarks", 1, 2)
         if landmarks is None:
-            landmarks = choose_landmarks(problem, tau / horizon, rank or DEFAULT_RANK, rng)
+            landmarks = choose_landmarks(problem, tau / horizon, rank or default_rank(horizon), rng)
         features = Features.on(problem.k, landmarks)
         progress("choosing tau and landmarks", 2, 2)
 

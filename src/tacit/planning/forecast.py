@@ -18,12 +18,12 @@ from tacit.core import Budget
 from tacit.design import Design
 from tacit.design.choices import (
     COARSE_RANK,
-    DEFAULT_RANK,
     NOISE,
     SIGNAL,
     TUNING_POINTS,
     choose_landmarks,
     choose_layout,
+    default_rank,
     first_part,
 )
 from tacit.design.earlier import clipping, reach_for
@@ -39,7 +39,8 @@ from tacit.problem import Problem
 from tacit.progress import Progress, silent
 from tacit.tables import Floats
 
-FINER = 3  # reward functions are drawn on so many times as many points as there may be landmarks
+FINER = 3  # reward functions are drawn on so many times as many points as there may be landmarks,
+LEAST = 500  # and on so many where the kernel has as many to tell
 TRUTHS = 4  # kernels that stand for a range of lengthscales
 MOST_ROUNDS = 10**9
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-3, 100.0
@@ -97,7 +98,8 @@ def plan(
             )
     generator = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(rng)
     truths = _truths(problem, lengthscales)
-    return Plan(problem, int(horizon), budget, generator, rank or DEFAULT_RANK, signal, noise, truths, looks, progress)
+    rank = rank or default_rank(int(horizon))
+    return Plan(problem, int(horizon), budget, generator, rank, signal, noise, truths, looks, progress)
 
 
 def _truths(problem: Problem, lengthscales: Sequence[float] | None) -> list[Kernel]:
@@ -138,7 +140,7 @@ class Plan:
         self._progress = progress
         progress("placing landmarks", 0, 2)
         # Landmarks for far more rounds than planned: what-if questions go up.
-        points = choose_landmarks(problem, 1.0 / (30 * horizon), FINER * rank, rng)
+        points = choose_landmarks(problem, 1.0 / (30 * horizon), max(FINER * rank, LEAST), rng)
         progress("placing landmarks", 1, 2)
         self._simulation = Simulation(problem, points[:rank], points[rank:], truths, signal, rng)
         progress("placing landmarks", 2, 2)
@@ -175,7 +177,7 @@ class Plan:
             public_points=public_total(self._needed(tau / rounds)),
             effective_dimension=float(np.sum(rounds * d / (rounds * d + tau))),
             noise=2.0 * s * multipliers[0] * float(np.sqrt(np.mean(np.sum(clipped(q, s) ** 2, axis=1)))) * self._unit,
-            limited_by=self._limit(error, nonprivate, uniform, tau / rounds),
+            limited_by=self._limit(error, nonprivate, uniform),
         )
 
     def _multipliers(self, budget: Budget) -> list[float]:
@@ -283,10 +285,10 @@ class Plan:
         """How many directions stand above what the regularisation shrinks away."""
         return min(self._rank, int(np.sum(self._simulation.d > 0.01 * floor)))
 
-    def _limit(self, error: float, nonprivate: float, uniform: float, floor: float) -> str:
+    def _limit(self, error: float, nonprivate: float, uniform: float) -> str:
         if error < 0.01 * uniform:
             return "nothing"
-        if self._simulation.rank >= self._rank and self._simulation.d.min() > floor:
+        if self._simulation.rank >= self._rank and self._simulation.rank_error > 0.5 * error:
             return "rank"
         return "privacy" if error > 2.0 * nonprivate else "rounds"
 

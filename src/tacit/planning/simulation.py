@@ -12,19 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from tacit import linalg
 from tacit.design.earlier import shared_noise
-from tacit.design.features import Features, chunks, clipped, moments
+from tacit.design.features import Features, chunks, shrinkage
 from tacit.kernels import Kernel
 from tacit.problem import Problem
 from tacit.scoring import Trial
 from tacit.tables import Floats
 
-POINTS = 4096  # public points behind every expectation
-REST_POINTS = 16_384  # and behind those of g, where chance in the points is chance in what is released
+POINTS, POINTS_EACH = 4096, 16  # public points behind every expectation: so many at least, and for each landmark
 CONTEXTS = 32  # where the error is read off
 FUNCTIONS = (256, 1024)  # reward functions drawn from the prior: the more, the fewer landmarks there are
 CHUNK = 256  # points at a time: kernel rows that the cache holds
@@ -59,20 +59,21 @@ class Simulation:
         self, problem: Problem, landmarks: Floats, finer: Floats, truths: Sequence[Kernel], signal: float, rng: Rng
     ) -> None:
         features = Features.on(problem.k, landmarks)
-        Phi = features(problem.public_points(POINTS, rng))
+        points = problem.public_points(max(POINTS, POINTS_EACH * len(landmarks)), rng)
+        Phi = features(points)
         d, V = linalg.eigh(Phi.T @ Phi / len(Phi))
         self.d, self.Phi = np.maximum(d, 0.0), Phi @ V
         self.signal, self._seed = signal, int(rng.integers(2**32))
         pairs = _pairs(problem, rng)
-        rest = problem.public_points(REST_POINTS, rng) if len(finer) else np.empty((0, problem.dimension))
-        self._grid, self._rest = (features(points) @ V for points in (pairs.reshape(-1, problem.dimension), rest))
+        self._grid = features(pairs.reshape(-1, problem.dimension)) @ V
         each = -(-int(np.clip(100_000 / features.rank, *FUNCTIONS)) // len(truths))
         drawn = [_Drawn(k, np.vstack([landmarks, finer]), signal, each, rng) for k in truths]
         # f(U) ~ N(0, v k'(U, U)) is theta = L^-1 f(U) ~ N(0, v P)
         whiten = V.T @ linalg.solve_lower(features.L, np.eye(features.rank))
         self._roots = [whiten @ f.root[: features.rank, : features.rank] for f in drawn]
         self._theta = [whiten @ f.at_points[: features.rank] for f in drawn]
-        self._g = np.hstack([f.on(rest) - self._rest @ theta for f, theta in zip(drawn, self._theta, strict=True)])
+        # At the same points as the features: what is learned of g is then its least-squares fit there.
+        self._g = np.hstack([f.on(points) - self.Phi @ theta for f, theta in zip(drawn, self._theta, strict=True)])
         self.values = np.concatenate([f.on_menus(pairs, rng) for f in drawn], axis=2)  # (contexts, actions, functions)
         self._best = self.values.max(axis=1)
 
@@ -102,9 +103,20 @@ class Simulation:
                 mean = mean + half.T @ linalg.solve_lower(S, seen)
                 if look is not looks[-1]:
                     CB = CB - half.T @ (half @ B.T)
-            guesses.append((self._grid @ B @ mean).reshape(*self.values.shape[:2], -1))
-        chosen = np.concatenate(guesses, axis=2).argmax(axis=1)[:, None, :]
+            guesses.append(B @ mean)
+        return self._lost(np.hstack(guesses))
+
+    def _lost(self, theta: Floats) -> Floats:
+        """The error rate of each function for who decides by these guesses of it."""
+        guess = (self._grid @ theta).reshape(self.values.shape)
+        chosen = guess.argmax(axis=1)[:, None, :]
         return (self._best - np.take_along_axis(self.values, chosen, axis=1)[:, 0]).mean(axis=0)
+
+    @cached_property
+    def rank_error(self) -> float:
+        """What is lost even after endless rounds without privacy: landmarks cannot say more than their best fit."""
+        fit = self.Phi.T @ self._g / len(self._g) / (self.d + ROUNDING)[:, None]
+        return float(np.mean(self._lost(np.hstack(self._theta) + fit)))
 
     def errors_of_draws(self, look: Look, tau: float, rounds: int, scale: float, known: bool) -> Floats:
         """The same for one decision at a time (`tacit.scoring`): `look` has no privacy noise, what one record can move
@@ -138,10 +150,11 @@ class Simulation:
         """Influences clipped at `s`; `variance` is the mean square of what a record adds, `sigmas` are standard
         deviations of the privacy noise, one for each look returned, `gain` what clipping residuals leaves of the
         signal."""
-        law = moments(self.Phi, self.influences(rounds, tau), s)
-        rest = clipped(self._rest / np.sqrt(rounds * self.d + tau), s)
-        G, R = gain * rounds * law.signal, gain * rounds * rest.T @ self._g / max(len(rest), 1)
-        energy = rounds * law.energy
+        q = self.influences(rounds, tau)
+        shrunk = shrinkage(q, s)[:, None]
+        qs, root = q * shrunk, self.Phi * np.sqrt(shrunk)
+        G = gain * rounds / np.sqrt(rounds * self.d + tau)[:, None] * (root.T @ root) / len(q)  # T E[q_s phi']
+        R, energy = gain * rounds * qs.T @ self._g / len(q), rounds * (qs.T @ qs) / len(q)
         return [Look(G, R, variance * energy + sigma**2 * np.eye(self.rank), energy, variance) for sigma in sigmas]
 
 
