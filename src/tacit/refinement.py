@@ -1,7 +1,8 @@
 """A second look at the same records: they tell what the first one got wrong (see `tacit.design.earlier`).
 
 A share of the budget buys a first policy. The rest buys a second one from the same records, compared with the first:
-their residuals are smaller than their rewards, so they can be clipped closer, and less noise hides them.
+their residuals are smaller than their rewards, so they can be clipped closer, and less noise hides them. Where rewards
+are too noisy for that, records say the same again: nothing is lost by having looked twice.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 from tacit.arrays import Engine
 from tacit.core import Budget
 from tacit.design import Design, Earlier
-from tacit.design.earlier import reach_for
+from tacit.design.earlier import WHOLE, reach_for
 from tacit.errors import InputError, StateError
 from tacit.policy import Policy
 from tacit.progress import Progress, silent
@@ -46,8 +47,9 @@ def refine(
     if (spend := budget or design.rest) is None:
         raise InputError("nothing is left for a second look: build the design with looks=2, or pass a budget.")
     coins = rng if rng is not None else np.random.default_rng(int(design.fingerprint, 16))
-    error, noise = _expected(design, policy, coins)
+    signal, error, noise = _expected(design, policy, coins)
     reach = reach_for(error, noise)
+    weights, told = (policy.posterior.weights, error) if reach < WHOLE else (0.0 * policy.posterior.weights, signal)
     return Design.build(
         design.problem,
         horizon=design.horizon,
@@ -55,17 +57,17 @@ def refine(
         rng=coins,
         unit=design.unit,
         landmarks=design.features.U,
-        signal=error / reach,
+        signal=told / reach,
         noise=noise / reach,
         context_share=design.layout.context_share,
         device=device,
-        earlier=Earlier(policy.posterior.weights, reach, policy.guarantee, design, policy.released),
+        earlier=Earlier(weights, reach, policy.guarantee, design, policy.released),
         progress=progress,
     )
 
 
-def _expected(design: Design, policy: Policy, rng: np.random.Generator | int) -> tuple[float, float]:
-    """Standard deviations, as far as is known: of the policy's error, and of rewards around their mean.
+def _expected(design: Design, policy: Policy, rng: np.random.Generator | int) -> tuple[float, float, float]:
+    """Standard deviations, as far as is known: of the reward function, of the policy's error, of rewards around both.
 
     The mean square of the rewards is that of the noise, of what the policy has learned, and of what it has not.
     """
@@ -73,4 +75,4 @@ def _expected(design: Design, policy: Policy, rng: np.random.Generator | int) ->
     variance = float(np.mean(policy._variance(points)))
     learned = float(np.mean(policy._mean(points) ** 2))
     noise = policy.posterior.energy - learned - variance
-    return math.sqrt(variance), math.sqrt(max(noise, QUIETEST**2))
+    return math.sqrt(learned + variance), math.sqrt(variance), math.sqrt(max(noise, QUIETEST**2))

@@ -4,6 +4,9 @@
 
 Residuals are smaller than rewards: at the same budget there is `r` times as much privacy noise, and less noise from who
 happened to come. Both releases are linear in the reward function, so what they say about it adds up.
+
+Where rewards are so noisy that residuals would hardly be smaller, records tell their rewards once more (f1 = 0, r = 1):
+two releases of one thing are worth as much as one for the whole budget.
 """
 
 from __future__ import annotations
@@ -21,15 +24,18 @@ if TYPE_CHECKING:
     from tacit.design.design import Design
 
 REACH = 1.5  # residuals are clipped at so many of their expected standard deviations
-LARGEST_REACH = 2.0  # rewards and their means are in [-1, 1]
+WORTHWHILE = 0.9  # residuals that reach farther than this are not worth it
+WHOLE = 1.0  # the reach of rewards themselves: none is clipped
 
 
 def reach_for(error: float, noise: float) -> float:
     """Where to clip residuals, given the standard deviations of what is not learned yet and of the rewards around it.
 
-    Measured: closer is better where privacy noise is what hurts, until at one deviation too much is cut off.
+    Measured: closer is better where privacy noise is what hurts, until at one deviation too much is cut off. `WHOLE` is
+    for rewards that are not compared with anything.
     """
-    return min(LARGEST_REACH, REACH * math.hypot(error, noise))
+    reach = REACH * math.hypot(error, noise)
+    return reach if reach < WORTHWHILE else WHOLE
 
 
 def clipping(deviations: float) -> tuple[float, float]:
@@ -64,7 +70,7 @@ class Earlier:
     @property
     def gain(self) -> float:
         """What clipping leaves of the difference between the reward function and f1."""
-        return clipping(REACH)[0] if self.reach < LARGEST_REACH else 1.0
+        return clipping(REACH)[0] if self.reach < WHOLE else 1.0
 
     def arrays(self) -> dict[str, Floats]:
         """What has to be kept to have this again."""

@@ -16,7 +16,7 @@ MEANS = {
     "horizon": "rounds that were planned",
     "budget": "what was allowed to be spent",
     "looks": "releases from the same rounds; a second one tells what the first got wrong",
-    "reach": "where a second look clips how far rewards are from the first policy, in units of half their range",
+    "reach": "where a second look clips how far rewards are from the first policy (1: rewards told as they are)",
     "tau": "regularisation, chosen before any data for the best predicted accuracy",
     "clip": "the largest influence one record may have",
     "unit": "whom the guarantee is for",
