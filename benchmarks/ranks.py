@@ -40,10 +40,10 @@ class Studies:
     def __init__(self, rounds: int, functions: int) -> None:
         self.setting = Setting(2, 3, "Matern-5/2", rounds, 1.0, functions)
         self.problem, self.budget = problem_of(self.setting), tacit.Budget(self.setting.epsilon, DELTA)
-        self.rng, self.waves = np.random.default_rng(2), Waves(self.setting, functions, np.random.default_rng(1))
-        self.points = self.rng.random((rounds, self.problem.dimension))
-        self.y = np.clip(self.waves(self.points) + NOISE * self.rng.normal(size=(rounds, functions)), -1.0, 1.0)
-        self.contexts = self.rng.random((CONTEXTS, self.setting.contexts))
+        rng, self.waves = np.random.default_rng(2), Waves(self.setting, functions, np.random.default_rng(1))
+        self.points = rng.random((rounds, self.problem.dimension))
+        self.y = np.clip(self.waves(self.points) + NOISE * rng.normal(size=(rounds, functions)), -1.0, 1.0)
+        self.contexts = rng.random((CONTEXTS, self.setting.contexts))
         self.best = best_on_menu(self.problem, self.waves, self.contexts)
 
     def measure(self, rank: int) -> Result:

@@ -15,7 +15,7 @@ MEANS = {
     "records": "rounds that went in, complete or not",
     "horizon": "rounds that were planned",
     "budget": "what was allowed to be spent",
-    "looks": "releases from the same rounds; a second one tells what the first got wrong",
+    "looks": "releases from the same rounds; a second one tells what the first got wrong, or the same again",
     "reach": "where a second look clips how far rewards are from the first policy (1: rewards told as they are)",
     "tau": "regularisation, chosen before any data for the best predicted accuracy",
     "clip": "the largest influence one record may have",
