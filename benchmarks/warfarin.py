@@ -6,8 +6,9 @@ The file is the International Warfarin Pharmacogenetics Consortium data set (570
 PharmGKB under "IWPC data set"; save its table as CSV. Every patient in a training fold plays one round with a uniformly
 random dose; the reward is `1 - min(1, |dose - right dose| / 30)`, known for every dose. 5-fold cross-validation.
 
-Two privacy settings are measured: with a context generator made of public facts (age, height and weight of adults,
-genotype shares), and with none, where a share of the same budget learns who came.
+Two settings are measured: with a context generator made of public facts (age, height and weight of adults, genotype
+shares), and with none, where a share of the same budget learns who came. Each learns the reward, and once more only the
+advantage over a random dose, which is all that decisions need.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -38,18 +40,20 @@ def load(path: Path) -> tuple[dict[str, Any], Floats]:
     return parse(path)
 
 
-def problem(public: bool) -> tacit.Problem:
-    return dataclasses.replace(warfarin_problem(), reward_range=(0.0, 1.0), generator=population if public else None)
+def problem(public: bool, advantage: bool = False) -> tacit.Problem:
+    generator = population if public else None
+    return dataclasses.replace(warfarin_problem(), reward_range=(0.0, 1.0), generator=generator, advantage=advantage)
 
 
 def reward(dose: Floats, right: Floats) -> Floats:
     return 1 - np.minimum(1, np.abs(dose - right) / 30)
 
 
-def cross_validate(contexts: dict[str, Any], right: Floats, public: bool, epsilon: float, repeats: int) -> list[float]:
+def cross_validate(
+    contexts: dict[str, Any], right: Floats, given: tacit.Problem, epsilon: float, repeats: int
+) -> list[float]:
     """The mean reward on each held-out fold, for each repeat."""
-    rng = np.random.default_rng(0)
-    given, found = problem(public), []
+    rng, found = np.random.default_rng(0), []
     for _ in range(repeats):
         fold = rng.permutation(len(right)) % FOLDS
         for held_out in range(FOLDS):
@@ -76,9 +80,9 @@ def main(
     contexts, right = load(data)
     fixed = max(float(reward(np.array(dose), right).mean()) for dose in np.linspace(0, 100, 201))
     rows: list[dict[str, Any]] = [{"policy": "best fixed dose", "reward": fixed, "se": 0.0}]
-    for public in (True, False):
-        found = cross_validate(contexts, right, public, epsilon, repeats)
-        name = "private, public generator" if public else "private, no generator given"
+    for public, advantage in product((True, False), (False, True)):
+        found = cross_validate(contexts, right, problem(public, advantage), epsilon, repeats)
+        name = f"private, {'public' if public else 'no'} generator" + ", advantage" * advantage
         rows.append({"policy": name, "reward": float(np.mean(found)), "se": float(np.std(found) / len(found) ** 0.5)})
     if as_json:
         print(json.dumps({"epsilon": epsilon, "delta": 1e-6, "patients": len(right), "results": rows}, indent=2))

@@ -48,6 +48,16 @@ class PublicSample:
         return "PublicSample(...)"
 
 
+class Drawn(PublicSample):
+    """The same from unit coordinates: what a design keeps of its generator."""
+
+    def __init__(self, points: Floats) -> None:
+        self._points = points
+
+    def points(self, domain: Domain) -> Floats:
+        return self._points
+
+
 Law = Generator | PublicSample | Callable[[int, Rng], Any]
 
 

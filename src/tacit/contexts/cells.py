@@ -13,6 +13,7 @@ from tacit.domains.finite import Finite
 from tacit.tables import Floats
 
 BINS = 12
+FITTING = 30  # rounds of proportional fitting: far more than it needs
 Array = Any
 Rng = np.random.Generator
 
@@ -78,25 +79,35 @@ class Cells:
         ]
         return xp.astype(xp.concat(marks, axis=1), contexts.dtype)
 
-    def laws(self, counts: Floats, noise: float) -> list[Floats]:
-        """The probabilities of each column's cells."""
-        return [
-            probabilities(counts[start : start + column.size], noise)
-            for column, start in zip(self.parts, self._starts, strict=False)
-        ]
+    def laws(self, counts: Floats, noise: float, believed: Floats | None = None) -> list[Floats]:
+        """The probabilities of each column's cells, given noisy counts and the shares that were expected of them."""
+        guesses = np.split(believed, self._starts[1:-1]) if believed is not None else [None] * self.columns
+        counted = np.split(counts, self._starts[1:-1])
+        return [probabilities(column, noise, guess) for column, guess in zip(counted, guesses, strict=True)]
 
     def from_cube(self, laws: list[Floats], cube: Floats) -> Floats:
         """Rows of uniform numbers, one per column, to unit coordinates under these laws, column by column."""
         drawn = [column.at_quantile(law, u) for column, law, u in zip(self.parts, laws, cube.T, strict=True)]
         return self.domain.project_points(np.hstack(drawn))
 
+    def fitted(self, points: Floats, weights: Floats, laws: list[Floats]) -> Floats:
+        """Weights under which each column of these contexts follows its law. How columns depend on each other changes
+        as little as can be (proportional fitting: Deming and Stephan, 1940)."""
+        cells, weights = [column.index(points) for column in self.parts], weights / weights.sum()
+        for _ in range(FITTING):
+            for index, law in zip(cells, laws, strict=True):
+                weights = weights * (law / np.maximum(np.bincount(index, weights, len(law)), 1e-300))[index]
+        return weights
 
-def probabilities(counts: Floats, noise: float) -> Floats:
-    """Noisy counts to probabilities: shrunk towards uniform as far as the noise demands (James and Stein), floored."""
-    level = max(float(counts.sum()), 1.0) / len(counts)
-    excess = counts - level
+
+def probabilities(counts: Floats, noise: float, believed: Floats | None = None) -> Floats:
+    """Noisy counts to probabilities: shrunk towards what is believed (uniform when None) as far as the noise demands
+    (James and Stein), and floored."""
+    even, total = 1.0 / len(counts), max(float(counts.sum()), 1.0)
+    guess = np.full(len(counts), even) if believed is None else believed
+    excess = counts - total * guess
     trust = max(0.0, 1.0 - len(counts) * noise**2 / max(float(np.sum(excess**2)), 1e-300))
-    p = np.maximum(level + trust * excess, 0.02 * level)
+    p = np.maximum(guess + trust * excess / total, np.clip(guess, 1e-9, 0.02 * even))
     return np.asarray(p / p.sum())
 
 

@@ -131,12 +131,8 @@ def _laws(reads: Sequence[Read]) -> list[Moments]:
         return [read.design.moments for read in reads]
     weights = np.array([read.count_noise**-2 for read in counted])
     counts = sum(w * read.counts for w, read in zip(weights, counted, strict=True)) / weights.sum()
-    laws = {}
-    for read in counted:
-        cells = read.design.layout.cells
-        assert cells is not None
-        laws[read.design] = read.design.moments_under(cells, cells.laws(counts, float(weights.sum() ** -0.5)))
-    return [laws.get(read.design, read.design.moments) for read in reads]
+    noise = float(weights.sum() ** -0.5)
+    return [r.design.moments if r.counts is None else r.design.moments_given(counts, noise) for r in reads]
 
 
 def usca_weights(design: Design, released: Released) -> Floats:

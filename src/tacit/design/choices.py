@@ -14,7 +14,7 @@ from tacit.contexts.cells import Cells
 from tacit.core import Budget
 from tacit.design.features import Features
 from tacit.design.landmarks import pivots
-from tacit.design.layout import CONTEXT_SHARE, ENERGY_SHARE, FIRST_ENERGY_SHARE, Layout
+from tacit.design.layout import CHECKING_SHARE, CONTEXT_SHARE, ENERGY_SHARE, FIRST_ENERGY_SHARE, Layout
 from tacit.design.tuning import choose_tau
 from tacit.problem import Problem
 from tacit.tables import Floats
@@ -65,7 +65,7 @@ def choose_layout(
     if budget.pure or plain:
         return Layout(rank, None)
     if context_share is None:
-        context_share = CONTEXT_SHARE if problem.generator is None else 0.0
+        context_share = CONTEXT_SHARE if problem.generator is None else CHECKING_SHARE
     cells = Cells(problem.contexts) if context_share else None
     return Layout(rank, cells, context_share, FIRST_ENERGY_SHARE if first else ENERGY_SHARE)
 

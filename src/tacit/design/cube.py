@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tacit.tables import Floats
@@ -27,3 +29,10 @@ class WellSpread:
             self._left = np.vstack([self._left, self._engine.random(BLOCK)])
         drawn, self._left = self._left[:n], self._left[n:]
         return drawn
+
+
+def evenly(weights: Floats) -> Any:
+    """As many rows as there are weights, each as often as its weight says, up to rounding."""
+    above = np.cumsum(weights)
+    at = (np.arange(len(weights)) + 0.5) * (above[-1] / len(weights))
+    return np.searchsorted(above, at, side="right")

@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +18,12 @@ from array_api_compat import array_namespace
 
 from tacit import linalg
 from tacit.arrays import NUMPY, Array, Engine, engine
-from tacit.contexts.cells import Cells
+from tacit.contexts import Drawn
 from tacit.core import Budget, Encoding, private_sum
 from tacit.design.choices import NOISE, SIGNAL, choose_landmarks, choose_layout, default_rank, first_part, tune
-from tacit.design.cube import WellSpread
+from tacit.design.cube import WellSpread, evenly
 from tacit.design.earlier import Earlier
-from tacit.design.features import Features, KernelMap, Moments, chunks, moments, shrinkage
+from tacit.design.features import Features, KernelMap, Moments, shrinkage
 from tacit.design.layout import Layout
 from tacit.design.public import PublicPoints, largest_influence, law_of, second_moment
 from tacit.design.tuning import influence_quantile
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 CLIP_POINTS = 8192
 LAW_POINTS = 32_768
+KEPT_CONTEXTS = LAW_POINTS // 2  # of the problem's generator
+ELSEWHERE = 0.1  # what contexts that the generator may not know weigh against its own, before they are fitted to counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +58,7 @@ class Design:
     unit: str = "record"
     earlier: Earlier | None = None  # records tell what this got wrong
     whole: Budget | None = None  # of two looks at the same records, of which this is the first
+    expected: Floats | None = None  # contexts that the problem's generator drew, if it has one
 
     @classmethod
     def build(
@@ -88,8 +91,8 @@ class Design:
         paper's unclipped influence. `signal` and `noise` are guesses of the standard deviations of the reward function
         and of the noise, in units of half the reward range.
         `context_share` of the budget learns who really comes, for the decoder: 15 % where the problem has no generator,
-        none where it has; `plain` releases USCA's own statistic and nothing else. `looks=2` keeps most of the budget
-        for a second look at the same records, which is more accurate (`tacit.refine`; it also passes `earlier`).
+        5 % to check the one it has; `plain` releases USCA's own statistic and nothing else. `looks=2` keeps most of the
+        budget for a second look at the same records, which is more accurate (`tacit.refine`; it also passes `earlier`).
         `device="cuda"` does the heavy work on a GPU. `landmarks` and `public_points` (a number, or the points in unit
         coordinates) are for experts and tests.
         """
@@ -120,7 +123,10 @@ class Design:
             clip = largest_influence(features, A, points)
         law = law_of(features, A, clip, points, engine(device), progress)
         layout = choose_layout(problem, features.rank, budget, context_share, plain, first=whole is not None)
-        return cls(problem, horizon, budget, features, A, float(tau), float(clip), law, layout, unit, earlier, whole)
+        expected = None if problem.generator is None else problem.draw_contexts(KEPT_CONTEXTS, rng)
+        return cls(
+            problem, horizon, budget, features, A, float(tau), float(clip), law, layout, unit, earlier, whole, expected
+        )
 
     @property
     def rank(self) -> int:
@@ -190,23 +196,27 @@ class Design:
         """The same on NumPy."""
         return self.writer(NUMPY)(points, y, known)
 
-    def moments_under(self, cells: Cells, laws: list[Floats]) -> Moments:
-        """The law of the statistic if contexts come from these histograms. The same public coins every time."""
-        problem, rng = self.problem, np.random.default_rng(int(self.fingerprint, 16))
-        cube = WellSpread(problem.actions.cube_dimension + cells.columns, rng)
-        signal = energy = np.zeros((self.rank, self.rank))
-        for n in chunks(LAW_POINTS):
-            u = cube.take(n)
-            contexts = cells.from_cube(laws, u[:, : cells.columns])
-            actions = (
-                problem.actions.from_cube(u[:, cells.columns :])
-                if problem.play is None
-                else problem.draw_actions(n, rng)
-            )
-            Phi = self.features(np.hstack([actions, contexts]))
-            part = moments(Phi, Phi @ self.whitening.T, self.clip)
-            signal, energy = signal + n * part.signal, energy + n * part.energy
-        return Moments(signal / LAW_POINTS, energy / LAW_POINTS)
+    def moments_given(self, counts: Floats, noise: float) -> Moments:
+        """The law of the statistic, given noisy counts of who came. The same public coins every time.
+
+        Where the problem has a generator, its contexts are weighted as the counts demand, together with some that only
+        the counts know of; where they demand nothing, its own law stands.
+        """
+        problem, cells, rng = self.problem, self.layout.cells, np.random.default_rng(int(self.fingerprint, 16))
+        assert cells is not None
+        believed = None if self.expected is None else cells.onehot(self.expected).mean(axis=0)
+        laws = cells.laws(counts, noise, believed)
+        if believed is not None and np.allclose(np.concatenate(laws), believed):
+            return self.moments
+        cube = WellSpread(cells.columns + problem.actions.cube_dimension, rng).take(LAW_POINTS)
+        contexts, cube = cells.from_cube(laws, cube[:, : cells.columns]), cube[:, cells.columns :]
+        if self.expected is not None:
+            contexts[:KEPT_CONTEXTS] = self.expected
+            weights = np.where(np.arange(LAW_POINTS) < KEPT_CONTEXTS, 1.0, ELSEWHERE)
+            contexts = contexts[evenly(cells.fitted(contexts, weights, laws))]
+        actions = problem.actions.from_cube(cube) if problem.play is None else problem.draw_actions(LAW_POINTS, rng)
+        points = PublicPoints(problem, np.hstack([actions, contexts]), rng)
+        return law_of(self.features, self.whitening, self.clip, points, NUMPY, silent)
 
     def statistic(self, device: str | Engine | None = None) -> Statistic:
         """An empty statistic of this design, ready for private records; `device="cuda"` works on a GPU."""
@@ -237,7 +247,10 @@ class Design:
             "whitening": self.whitening,
             "signal": self.moments.signal,
             "energy": self.moments.energy,
-        } | ({} if self.earlier is None else self.earlier.arrays())
+        } | {
+            **({} if self.expected is None else {"expected": self.expected}),
+            **({} if self.earlier is None else self.earlier.arrays()),
+        }
 
     def facts(self) -> dict[str, Any]:
         """The scalars that go with `arrays()`."""
@@ -255,7 +268,10 @@ class Design:
 
     @classmethod
     def restore(cls, problem: Problem, facts: dict[str, Any], arrays: dict[str, Floats]) -> Design:
-        """The inverse of `facts()` and `arrays()`."""
+        """The inverse of `facts()` and `arrays()`. A generator that was not kept draws from what is left of it."""
+        expected = arrays.get("expected")
+        if problem.generator is None and expected is not None:
+            problem = replace(problem, generator=Drawn(expected))
         features = Features(problem.k, arrays["landmarks"], arrays["cholesky"])
         budget = Budget(**facts["budget"])
         return cls(
@@ -275,6 +291,7 @@ class Design:
             if facts.get("earlier")
             else None,
             whole=Budget(**facts["whole"]) if facts.get("whole") else None,
+            expected=expected,
         )
 
     def __repr__(self) -> str:

@@ -21,7 +21,7 @@ from tacit.contexts.cells import Cells
 from tacit.tables import Floats
 
 Array = Any
-CONTEXT_SHARE = 0.15
+CONTEXT_SHARE, CHECKING_SHARE = 0.15, 0.05  # where nothing is known of who comes, and where a generator may be wrong
 ENERGY_SHARE, FIRST_ENERGY_SHARE = 0.01, 0.05
 
 
