@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 import tacit
 from tacit import Budget
 from tacit.contexts.cells import Cells, probabilities
+from tacit.decoder import Read
 from tacit.decoder.evidence import Evidence, choose
 from tacit.decoder.kinds import kinds
 from tacit.design.layout import Layout
@@ -69,18 +72,18 @@ def test_counts_of_contexts_come_back_from_the_sum() -> None:
     domain = tacit.Mixed([tacit.Box([0, 0], [1, 1]), tacit.Categories(["a", "b", "c"], "kind")])
     cells = Cells(domain)
     assert cells.size == 12 + 12 + 3
-    layout = Layout(5, cells, 0.2, 0.01)
+    layout = Layout(5, cells, 0.2, 0.01, 0.02)
     rng = np.random.default_rng(0)
     contexts, y = domain.sample_points(1000, rng), rng.uniform(-1, 1, 1000)
     influence = rng.normal(size=(1000, 5))
     influence /= np.linalg.norm(influence, axis=1, keepdims=True)
     rows = layout.rows(influence, np.ones(1000), y, contexts, np.ones(1000))
     assert np.linalg.norm(rows, axis=1).max() <= 1 + 1e-12
-    b, counts, energy = layout.split(rows.sum(axis=0))
+    b, counts, level, energy = layout.split(rows.sum(axis=0))
     assert counts is not None
     assert np.allclose(b, influence.T @ y)
     assert np.allclose(counts, cells.onehot(contexts).sum(axis=0))
-    assert energy == pytest.approx(np.sum(y**2))
+    assert (level, energy) == pytest.approx((np.sum(y), np.sum(y**2)))
 
 
 def test_the_learned_generator_follows_the_counts_and_ignores_noise() -> None:
@@ -157,6 +160,49 @@ def test_an_advantage_is_learned_without_the_level_of_rewards() -> None:
     assert np.mean(reward.mean(W[:, :1], W[:, 1:])) == pytest.approx(np.mean(f), abs=0.05)
     best = np.abs(policy.decide_points(W[:300, 1:]) - reward.decide_points(W[:300, 1:]))
     assert np.median(best) < 0.1
+
+
+@cache
+def lost_advantage(looks: int, level: float) -> float:
+    """The mean squared error of advantages that were learned from rewards of some level."""
+    problem = tacit.Problem(kernel=Matern(2.5, 0.3), reward_range=(-1, 1), advantage=True, **UNIT)
+    budget = Budget(epsilon=3.0, delta=1e-6)
+    design = tacit.Design.build(problem, horizon=5000, budget=budget, rng=0, looks=looks, rank=80)
+    truth, actions, rng, errors = Joint(Matern(2.5, 0.3)), np.linspace(0, 1, 64)[:, None], np.random.default_rng(6), []
+    for _ in range(2):
+        centres, weights = bumps(truth, rng)
+        W, C = rng.random((5000, 2)), rng.random((60, 1))
+        y = np.clip(0.3 * truth(W, centres) @ weights + level + 0.1 * rng.normal(size=5000), -1, 1)
+        statistic = design.statistic()
+        statistic.add_points(W, y)
+        policy = statistic.simulate_release(rng)
+        if looks == 2:
+            statistic = tacit.refine(design, policy).statistic()
+            statistic.add_points(W, y)
+            policy = statistic.simulate_release(rng)
+        f = np.stack([0.3 * truth(points, centres) @ weights for points in pairs(actions, C)])
+        found = np.stack([policy._mean(points) for points in pairs(actions, C)])
+        errors.append(np.mean((found - f + f.mean(axis=1, keepdims=True)) ** 2))
+    return float(np.mean(errors))
+
+
+def pairs(actions: Floats, contexts: Floats) -> list[Floats]:
+    """All actions, in each context."""
+    return [np.hstack([actions, np.full((len(actions), 1), c)]) for c in contexts[:, 0]]
+
+
+@pytest.mark.parametrize("looks", [1, 2])
+def test_the_level_of_rewards_is_not_taken_for_advantages(looks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clipped influences are not centred over the actions: a decoder that forgets the level finds it in the sum."""
+    aware, told = lost_advantage(looks, level=0.6), Read.told
+    monkeypatch.setattr(Read, "told", lambda read, law: told(replace(read, level=0.0), law))
+    assert aware < 0.3 * lost_advantage.__wrapped__(looks, level=0.6)
+
+
+def test_two_looks_do_not_mind_the_level_of_rewards() -> None:
+    """The second compares rewards with the level, too."""
+    assert lost_advantage(2, level=0.6) < 3.0 * lost_advantage(2, level=0.0)
+    assert lost_advantage(2, level=0.6) < 0.5 * lost_advantage(1, level=0.6)
 
 
 def test_an_advantage_needs_a_kernel_on_actions() -> None:

@@ -174,6 +174,7 @@ class Policy:
             "posterior": {
                 "scale": self.posterior.scale,
                 "energy": self.posterior.energy,
+                "level": self.posterior.level,
                 "lengthscales": list(self.posterior.lengthscales),
             },
             "candidates": self.candidates,

@@ -13,6 +13,7 @@ import numpy as np
 
 from tacit.arrays import Engine
 from tacit.core import Budget
+from tacit.decoder import Read
 from tacit.design import Design, Earlier
 from tacit.design.earlier import WHOLE, reach_for
 from tacit.errors import InputError, StateError
@@ -47,9 +48,10 @@ def refine(
     if (spend := budget or design.rest) is None:
         raise InputError("nothing is left for a second look: build the design with looks=2, or pass a budget.")
     coins = rng if rng is not None else np.random.default_rng(int(design.fingerprint, 16))
-    signal, error, noise = _expected(design, policy, coins)
-    reach = reach_for(error, noise)
-    weights, told = (policy.posterior.weights, error) if reach < WHOLE else (0.0 * policy.posterior.weights, signal)
+    signal, error, noise = _expected(policy, Read.of(design, policy.released), coins)
+    first = policy.posterior
+    reach, gain = found = reach_for(error, noise, first.level)
+    weights, level, told = (first.weights, first.level, error) if found != WHOLE else (0.0 * first.weights, 0.0, signal)
     return Design.build(
         design.problem,
         horizon=design.horizon,
@@ -61,18 +63,21 @@ def refine(
         noise=noise / reach,
         context_share=design.layout.context_share,
         device=device,
-        earlier=Earlier(weights, reach, policy.guarantee, design, policy.released),
+        earlier=Earlier(weights, level, reach, gain, policy.guarantee, design, policy.released),
         progress=progress,
     )
 
 
-def _expected(design: Design, policy: Policy, rng: np.random.Generator | int) -> tuple[float, float, float]:
+def _expected(policy: Policy, read: Read, rng: np.random.Generator | int) -> tuple[float, float, float]:
     """Standard deviations, as far as is known: of the reward function, of the policy's error, of rewards around both.
 
-    The mean square of the rewards is that of the noise, of what the policy has learned, and of what it has not.
+    The mean square of the rewards is that of the noise, of their level, of what the policy has learned, and of what it
+    has not. All of it is about who came, as far as that is known.
     """
-    points = design.problem.public_points(POINTS, np.random.default_rng(rng))
+    design, rng = read.design, np.random.default_rng(rng)
+    came = None if read.counts is None else design.points_given(read.counts, read.count_noise)
+    points = design.problem.public_points(POINTS, rng) if came is None else rng.permutation(came)[:POINTS]
     variance = float(np.mean(policy._variance(points)))
-    learned = float(np.mean(policy._mean(points) ** 2))
-    noise = policy.posterior.energy - learned - variance
-    return math.sqrt(learned + variance), math.sqrt(variance), math.sqrt(max(noise, QUIETEST**2))
+    known = variance + float(np.mean(policy._mean(points) ** 2))
+    noise = read.c - read.level**2 - known
+    return math.sqrt(known), math.sqrt(variance), math.sqrt(max(noise, QUIETEST**2))

@@ -9,6 +9,9 @@ touches released numbers only.
 
 Where records were compared with an earlier policy f1 = phi' theta1 and residuals clipped at `r`, the vector is about
 what f1 got wrong, r bhat = g G (theta - theta1) + r e, and what the earlier release said counts too.
+
+Where only advantages are learned, rewards have a level `m` besides: clipped influences are not centred over the actions
+any more, so it leaves m n E[q_s] in the vector, which is taken out. The level is released for that.
 """
 
 from __future__ import annotations
@@ -42,6 +45,7 @@ class Posterior:
     scale: float
     energy: float
     lengthscales: tuple[float, ...]
+    level: float = 0.0  # of rewards, where f is an advantage
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,13 +63,15 @@ class Seen:
 
 @dataclass(frozen=True, eq=False)
 class Read:
-    """A released vector, taken apart: the sum of q_s y, counts of contexts with their noise, mean square, noise."""
+    """A released vector, taken apart: the sum of q_s y, counts of contexts, mean and mean square of y, and noise."""
 
     design: Design
     records: int
     b: Floats
     counts: Floats | None
     count_noise: float
+    level: float
+    level_noise: float
     c: float
     sigma: float
 
@@ -73,19 +79,29 @@ class Read:
     def of(cls, design: Design, released: Released) -> Read:
         unit = 1.0 / 2**released.bits
         noise = released.scale * unit
-        total, counts, energy = design.layout.split(released.values * unit)
-        n, s = released.records, design.clip
-        c = 0.2 if energy is None else float(np.clip(energy / n, 0.01, 1.0))
-        sigma = s * noise / np.sqrt(design.layout.influence_share)
-        return cls(design, n, s * total, counts, 0.0 if counts is None else design.layout.count_noise(noise), c, sigma)
+        layout, n, s = design.layout, released.records, design.clip
+        total, counts, level, energy = layout.split(released.values * unit)
+        return cls(
+            design,
+            n,
+            s * total,
+            counts,
+            count_noise=0.0 if counts is None else layout.count_noise(noise),
+            level=0.0 if level is None else float(np.clip(level / n, -1.0, 1.0)),
+            level_noise=0.0 if level is None else noise / np.sqrt(layout.level_share) / n,
+            c=0.2 if energy is None else float(np.clip(energy / n, 0.01, 1.0)),
+            sigma=s * noise / np.sqrt(layout.influence_share),
+        )
 
     def told(self, law: Moments) -> Told:
         """b = G theta + e; in a second look r b = g G (theta - theta1) + r e, `g` what clipping leaves of residuals."""
         G, N = self.records * law.signal, self.records * self.c * law.energy + self.sigma**2 * np.eye(len(self.b))
+        leak = self.records * law.mean
+        b, N = self.b - self.level * leak, N + self.level_noise**2 * np.outer(leak, leak)
         if (earlier := self.design.earlier) is None:
-            return Told(self.b, G, N, self.c)
+            return Told(b, G, N, self.c)
         theta1, r, G = self.design.features.L.T @ earlier.weights, earlier.reach, earlier.gain * G
-        return Told(r * self.b + G @ theta1, G, r**2 * N, r**2 * self.c)
+        return Told(r * b + G @ theta1, G, r**2 * N, r**2 * self.c)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +137,7 @@ def decode(design: Design, released: Released) -> Posterior:
         n = reads[1].records
         shared = shared_noise((told[0].c, told[1].c), (n * laws[0].energy, n * laws[1].energy))
         seen += told[1].beside(told[0], shared).seen()
-    return _posterior(design, seen, told[-1].c)
+    return _posterior(design, seen, told[-1].c, reads[0].level)
 
 
 def _laws(reads: Sequence[Read]) -> list[Moments]:
@@ -137,11 +153,11 @@ def _laws(reads: Sequence[Read]) -> list[Moments]:
 
 def usca_weights(design: Design, released: Released) -> Floats:
     """USCA's own estimate mubar(w) = q(w)' bhat as weights on k_U(w): no prior, no law of contexts."""
-    total, _, _ = design.layout.split(released.values / 2**released.bits)
+    total, *_ = design.layout.split(released.values / 2**released.bits)
     return np.asarray(design.influence_map.T @ (design.clip * total))
 
 
-def _posterior(design: Design, seen: Seen, c: float) -> Posterior:
+def _posterior(design: Design, seen: Seen, c: float, level: float) -> Posterior:
     U, L, k = design.features.U, design.features.L, design.problem.k
     M, z = linalg.solve_upper(L, seen.A.T).T, seen.z  # f(U) = L theta
     offset = 0.0 if design.problem.advantage else OFFSET
@@ -161,4 +177,5 @@ def _posterior(design: Design, seen: Seen, c: float) -> Posterior:
         scale=v,
         energy=c,
         lengthscales=tuple(lengthscales(best.kernel)),
+        level=level,
     )

@@ -14,7 +14,7 @@ from tacit.contexts.cells import Cells
 from tacit.core import Budget
 from tacit.design.features import Features
 from tacit.design.landmarks import pivots
-from tacit.design.layout import CHECKING_SHARE, CONTEXT_SHARE, ENERGY_SHARE, FIRST_ENERGY_SHARE, Layout
+from tacit.design.layout import CHECKING_SHARE, CONTEXT_SHARE, ENERGY_SHARE, FIRST_ENERGY_SHARE, LEVEL_SHARE, Layout
 from tacit.design.tuning import choose_tau
 from tacit.problem import Problem
 from tacit.tables import Floats
@@ -67,7 +67,8 @@ def choose_layout(
     if context_share is None:
         context_share = CONTEXT_SHARE if problem.generator is None else CHECKING_SHARE
     cells = Cells(problem.contexts) if context_share else None
-    return Layout(rank, cells, context_share, FIRST_ENERGY_SHARE if first else ENERGY_SHARE)
+    level_share = LEVEL_SHARE if problem.advantage else 0.0
+    return Layout(rank, cells, context_share, FIRST_ENERGY_SHARE if first else ENERGY_SHARE, level_share)
 
 
 def choose_landmarks(problem: Problem, floor: float, rank: int, rng: np.random.Generator) -> Floats:

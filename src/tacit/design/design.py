@@ -181,7 +181,7 @@ class Design:
 
         def finish(k_U: Array, q: Array, points: Array, y: Array, known: Array) -> Array:
             if earlier is not None:
-                y = known * engine.xp.clip((y - k_U @ weights) / earlier.reach, -1.0, 1.0)
+                y = known * engine.xp.clip((y - earlier.level - k_U @ weights) / earlier.reach, -1.0, 1.0)
             return layout.rows(q, shrinkage(q, clip) / clip, y, points[:, at:], known)
 
         fused = engine.fused(finish)
@@ -197,17 +197,24 @@ class Design:
         return self.writer(NUMPY)(points, y, known)
 
     def moments_given(self, counts: Floats, noise: float) -> Moments:
-        """The law of the statistic, given noisy counts of who came. The same public coins every time.
+        """The law of the statistic, given noisy counts of who came."""
+        if (points := self.points_given(counts, noise)) is None:
+            return self.moments
+        supply = PublicPoints(self.problem, points, np.random.default_rng(0))
+        return law_of(self.features, self.whitening, self.clip, supply, NUMPY, silent)
+
+    def points_given(self, counts: Floats, noise: float) -> Floats | None:
+        """Points like those that came, given noisy counts of contexts: the same public coins every time.
 
         Where the problem has a generator, its contexts are weighted as the counts demand, together with some that only
-        the counts know of; where they demand nothing, its own law stands.
+        the counts know of. None where they demand nothing: the generator stands.
         """
         problem, cells, rng = self.problem, self.layout.cells, np.random.default_rng(int(self.fingerprint, 16))
         assert cells is not None
         believed = None if self.expected is None else cells.onehot(self.expected).mean(axis=0)
         laws = cells.laws(counts, noise, believed)
         if believed is not None and np.allclose(np.concatenate(laws), believed):
-            return self.moments
+            return None
         cube = WellSpread(cells.columns + problem.actions.cube_dimension, rng).take(LAW_POINTS)
         contexts, cube = cells.from_cube(laws, cube[:, : cells.columns]), cube[:, cells.columns :]
         if self.expected is not None:
@@ -215,8 +222,7 @@ class Design:
             weights = np.where(np.arange(LAW_POINTS) < KEPT_CONTEXTS, 1.0, ELSEWHERE)
             contexts = contexts[evenly(cells.fitted(contexts, weights, laws))]
         actions = problem.actions.from_cube(cube) if problem.play is None else problem.draw_actions(LAW_POINTS, rng)
-        points = PublicPoints(problem, np.hstack([actions, contexts]), rng)
-        return law_of(self.features, self.whitening, self.clip, points, NUMPY, silent)
+        return np.hstack([actions, contexts])
 
     def statistic(self, device: str | Engine | None = None) -> Statistic:
         """An empty statistic of this design, ready for private records; `device="cuda"` works on a GPU."""
@@ -231,7 +237,8 @@ class Design:
         digest = hashlib.sha256(np.ascontiguousarray(self.features.U, dtype="<f8").tobytes())
         numbers = [f"{value:.6e}" for value in (self.tau, self.clip, np.trace(self.whitening))]
         if self.earlier is not None:
-            numbers += [f"{self.earlier.reach:.6e}", f"{np.linalg.norm(self.features.L.T @ self.earlier.weights):.4e}"]
+            numbers += [f"{value:.6e}" for value in (self.earlier.reach, self.earlier.level)]
+            numbers += [f"{np.linalg.norm(self.features.L.T @ self.earlier.weights):.4e}"]
         digest.update(
             json.dumps(
                 [self.problem.spec(), self.horizon, str(self.budget), self.unit, self.layout.context_share, numbers]
@@ -247,6 +254,7 @@ class Design:
             "whitening": self.whitening,
             "signal": self.moments.signal,
             "energy": self.moments.energy,
+            "mean": self.moments.mean,
         } | {
             **({} if self.expected is None else {"expected": self.expected}),
             **({} if self.earlier is None else self.earlier.arrays()),
@@ -282,7 +290,7 @@ class Design:
             whitening=arrays["whitening"],
             tau=facts["tau"],
             clip=facts["clip"],
-            moments=Moments(arrays["signal"], arrays["energy"]),
+            moments=Moments(arrays["signal"], arrays["energy"], arrays["mean"]),
             layout=choose_layout(
                 problem, features.rank, budget, facts["context_share"], facts["plain"], bool(facts.get("whole"))
             ),

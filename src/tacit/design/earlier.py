@@ -1,6 +1,6 @@
 """A second look at the same people: what an earlier release said, so that records only tell what it got wrong.
 
-    b2 = sum_i q_s(w_i) clip((y_i - f1(w_i)) / r, -1, 1)
+    b2 = sum_i q_s(w_i) clip((y_i - m - f1(w_i)) / r, -1, 1)        m: the level of rewards, where f1 is an advantage
 
 Residuals are smaller than rewards: at the same budget there is `r` times as much privacy noise, and less noise from who
 happened to come. Both releases are linear in the reward function, so what they say about it adds up.
@@ -25,17 +25,18 @@ if TYPE_CHECKING:
 
 REACH = 1.5  # residuals are clipped at so many of their expected standard deviations
 WORTHWHILE = 0.9  # residuals that reach farther than this are not worth it
-WHOLE = 1.0  # the reach of rewards themselves: none is clipped
+WHOLE = (1.0, 1.0)  # rewards that are not compared with anything: none is clipped, all is left
 
 
-def reach_for(error: float, noise: float) -> float:
-    """Where to clip residuals, given the standard deviations of what is not learned yet and of the rewards around it.
+def reach_for(error: float, noise: float, level: float = 0.0) -> tuple[float, float]:
+    """Where to clip residuals and what that leaves of a small shift, given the standard deviations of what is not
+    learned yet and of the rewards around it. `WHOLE` where rewards had better not be compared.
 
-    Measured: closer is better where privacy noise is what hurts, until at one deviation too much is cut off. `WHOLE` is
-    for rewards that are not compared with anything.
+    Measured: closer is better where privacy noise is what hurts, until at one deviation too much is cut off. Rewards
+    that are not compared have their `level` as noise too, where only advantages are learned.
     """
     reach = REACH * math.hypot(error, noise)
-    return reach if reach < WORTHWHILE else WHOLE
+    return (reach, clipping(REACH)[0]) if reach < WORTHWHILE * math.hypot(1.0, level) else WHOLE
 
 
 def clipping(deviations: float) -> tuple[float, float]:
@@ -58,19 +59,16 @@ def shared_noise(c: tuple[float, float], energy: tuple[Floats, Floats]) -> Float
 
 @dataclass(frozen=True, eq=False)
 class Earlier:
-    """An earlier release on the same landmarks, the policy f1(w) = k_U(w)' weights that came of it, and how far rewards
-    are expected from that."""
+    """An earlier release on the same landmarks, the policy m + f1(w) = m + k_U(w)' weights that came of it, and how far
+    rewards are expected from that."""
 
     weights: Floats
+    level: float  # m
     reach: float  # r: where residuals are clipped, in units of half the reward range
+    gain: float  # what clipping leaves of the difference between the reward function and f1
     guarantee: Guarantee
     design: Design
     released: Released
-
-    @property
-    def gain(self) -> float:
-        """What clipping leaves of the difference between the reward function and f1."""
-        return clipping(REACH)[0] if self.reach < WHOLE else 1.0
 
     def arrays(self) -> dict[str, Floats]:
         """What has to be kept to have this again."""
@@ -80,7 +78,13 @@ class Earlier:
     def facts(self) -> dict[str, Any]:
         """The rest of it, as plain data."""
         released = {name: getattr(self.released, name) for name in ("scale", "records", "bits")}
-        kept = {"reach": self.reach, "guarantee": asdict(self.guarantee), "design": self.design.facts()}
+        kept = {
+            "level": self.level,
+            "reach": self.reach,
+            "gain": self.gain,
+            "guarantee": asdict(self.guarantee),
+            "design": self.design.facts(),
+        }
         return kept | {"released": released}
 
     @classmethod
@@ -91,4 +95,12 @@ class Earlier:
         }
         promise = Guarantee(**facts["guarantee"])
         released = Released(values=mine["values"], guarantee=promise, **facts["released"])
-        return cls(mine["weights"], facts["reach"], promise, restore(facts["design"], mine), released)
+        return cls(
+            mine["weights"],
+            facts["level"],
+            facts["reach"],
+            facts["gain"],
+            promise,
+            restore(facts["design"], mine),
+            released,
+        )

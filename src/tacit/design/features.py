@@ -71,19 +71,20 @@ def chunks(total: int, size: int = CHUNK) -> Iterator[int]:
 class Moments:
     """What the law of public points does to the statistic, per record:
 
-    signal = E[q_s phi'],  energy = E[q_s q_s']
+    signal = E[q_s phi'],  energy = E[q_s q_s'],  mean = E[q_s]
 
     One released vector is `records * signal theta + noise` (see `tacit.decoder`).
     """
 
     signal: Floats
     energy: Floats
+    mean: Floats
 
 
 def moments(Phi: Array, q: Array, clip: float) -> Moments:
-    """Both moments from rows of features and their influences."""
-    qs = clipped(q, clip)
-    return Moments(signal=qs.T @ Phi / Phi.shape[0], energy=qs.T @ qs / Phi.shape[0])
+    """All moments from rows of features and their influences."""
+    qs, n = clipped(q, clip), Phi.shape[0]
+    return Moments(signal=qs.T @ Phi / n, energy=qs.T @ qs / n, mean=array_namespace(qs).sum(qs, axis=0) / n)
 
 
 def clipped(q: Array, clip: float) -> Array:

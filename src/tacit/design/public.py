@@ -67,15 +67,16 @@ def second_moment(features: Features, points: PublicPoints, on: Engine, progress
 
 def law_of(features: Features, A: Floats, clip: float, points: PublicPoints, on: Engine, progress: Progress) -> Moments:
     phi, root = features.map.on(on), on.put(A.T)
-    signal = energy = on.put(np.zeros((features.rank, features.rank)))
-    done = 0
+    total, done = [on.put(np.zeros(shape)) for shape in (A.shape, A.shape, len(A))], 0
     for chunk in points.stream(features.rank, on):
         Phi = phi(chunk)
         part = moments(Phi, Phi @ root, clip)
-        signal, energy = signal + chunk.shape[0] * part.signal, energy + chunk.shape[0] * part.energy
+        for so_far, here in zip(total, (part.signal, part.energy, part.mean), strict=True):
+            so_far += chunk.shape[0] * here
         done += chunk.shape[0]
         progress("law of the statistic", done, points.total(features.rank))
-    return Moments(to_numpy(signal) / done, to_numpy(energy) / done)
+    signal, energy, mean = (to_numpy(sum) / done for sum in total)
+    return Moments(signal, energy, mean)
 
 
 def largest_influence(features: Features, A: Floats, points: PublicPoints) -> float:

@@ -210,11 +210,11 @@ class Plan:
         found = [[first] for first in look(rounds, tau, s, variance, [2.0 * s * multipliers[0], 0.0])]
         if len(multipliers) == 2:
             error = self._simulation.left(found[0][0])
-            reach = reach_for(error, self.noise)
-            told = error if reach < WHOLE else self.signal
+            reach, gain = found_reach = reach_for(error, self.noise)
+            told = error if found_reach != WHOLE else self.signal
             variance = told**2 + self.noise**2
             tau, _, s = self._tuned(rounds, multipliers[1], told / reach, self.noise / reach)
-            gain, square = clipping(reach / math.sqrt(variance)) if reach < WHOLE else (1.0, 1.0)
+            square = clipping(reach / math.sqrt(variance))[1] if found_reach != WHOLE else 1.0
             sigmas = [2.0 * s * reach * multipliers[1], 0.0]
             for looks, second in zip(found, look(rounds, tau, s, square * variance, sigmas, gain), strict=True):
                 looks.append(second.beside(looks[0]))

@@ -42,6 +42,11 @@ def facts(policy: Policy) -> list[tuple[str, str, str]]:
             f"{posterior.energy:.3g}",
             "mean square of the rewards, or of what a second look adds",
         ),
+        *(
+            [("Level", f"{posterior.level:.3g}", "mean of the rewards, over which this page shows advantages")]
+            if policy.problem.advantage
+            else []
+        ),
         ("Version", __version__, "of Tacit that wrote this page"),
     ]
 
