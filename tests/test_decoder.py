@@ -88,9 +88,19 @@ def test_counts_of_contexts_come_back_from_the_sum() -> None:
 
 def test_the_learned_generator_follows_the_counts_and_ignores_noise() -> None:
     counts = np.array([700.0, 200.0, 100.0])
-    assert np.allclose(probabilities(counts, noise=1.0), counts / 1000, atol=0.01)
-    hopeless = probabilities(counts + 5000 * np.array([1, -1, 0]), noise=50_000.0)
+    assert np.allclose(probabilities(counts, 1.0, 1000.0), counts / 1000, atol=0.01)
+    hopeless = probabilities(counts + 5000 * np.array([1, -1, 0]), 50_000.0, 1000.0)
     assert np.allclose(hopeless, 1 / 3)
+
+
+def test_noise_in_how_many_came_does_not_matter() -> None:
+    """How many records there are is public: noise that all counts of a column share says nothing about its law."""
+    rng, cells = np.random.default_rng(0), Cells(tacit.Box([0, 0], [1, 1]))
+    counts = cells.onehot(rng.beta(2, 5, size=(3000, 2))).sum(axis=0)
+    right = cells.laws(counts, 10.0, 3000)
+    for shift in (-300.0, 300.0):  # the sum is then negative, or more than twice as large
+        moved = cells.laws(counts + shift, 10.0, 3000)
+        assert np.abs(np.stack(moved) - np.stack(right)).max() < 0.05
 
 
 def test_a_wrong_guess_of_who_comes_is_mended_by_the_counts() -> None:

@@ -83,10 +83,9 @@ def test_a_right_generator_loses_next_to_nothing(lost: dict[tuple[str, float | N
 
 def test_a_generator_stands_where_counts_say_nothing_against_it() -> None:
     design = Design.build(TOLD, horizon=1000, budget=BUDGET, rng=0, rank=20)
-    cells, right, noise = design.layout.cells, 500.0 * np.random.default_rng(0).random((1000, 1)), 400.0
-    assert cells is not None
-    assert design.moments_given(cells.onehot(right / 500.0).sum(axis=0), noise) is design.moments
-    assert design.moments_given(cells.onehot(right / 500.0).sum(axis=0), 1.0) is not design.moments
+    counts = Cells(UNTOLD.contexts).onehot(np.random.default_rng(0).random((1000, 1))).sum(axis=0)
+    assert design.moments_given(counts, 400.0, 1000) is design.moments
+    assert design.moments_given(counts, 1.0, 1000) is not design.moments
 
 
 def alike(n: int, rng: Rng) -> Floats:
@@ -113,8 +112,8 @@ def test_counts_mend_the_columns_and_leave_how_they_depend_on_each_other() -> No
     def off(law: Moments) -> float:
         return float(np.linalg.norm(law.signal - right.signal) / np.linalg.norm(right.signal))
 
-    believed, mended = off(told.moments), off(told.moments_given(counts, 1.0))
-    histograms = off(replace(told, expected=None).moments_given(counts, 1.0))
+    believed, mended = off(told.moments), off(told.moments_given(counts, 1.0, 40_000))
+    histograms = off(replace(told, expected=None).moments_given(counts, 1.0, 40_000))
     assert mended < 0.5 * min(believed, histograms)
 
 
@@ -140,8 +139,8 @@ def test_rows_are_taken_as_often_as_they_weigh(weights: Floats) -> None:
 def test_hopeless_counts_leave_what_was_believed() -> None:
     believed = np.array([0.5, 0.4999, 0.0001])
     counts = np.array([100.0, 400.0, 500.0])
-    assert probabilities(counts, 1e6, believed) == pytest.approx(believed)
-    assert probabilities(counts, 0.1, believed) == pytest.approx(counts / 1000, abs=1e-3)
+    assert probabilities(counts, 1e6, 1000.0, believed) == pytest.approx(believed)
+    assert probabilities(counts, 0.1, 1000.0, believed) == pytest.approx(counts / 1000, abs=1e-3)
 
 
 def test_what_a_design_kept_of_its_generator_draws_on() -> None:

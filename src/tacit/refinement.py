@@ -75,7 +75,7 @@ def _expected(policy: Policy, read: Read, rng: np.random.Generator | int) -> tup
     has not. All of it is about who came, as far as that is known.
     """
     design, rng = read.design, np.random.default_rng(rng)
-    came = None if read.counts is None else design.points_given(read.counts, read.count_noise)
+    came = None if read.counts is None else design.points_given(read.counts, read.count_noise, read.records)
     points = design.problem.public_points(POINTS, rng) if came is None else rng.permutation(came)[:POINTS]
     variance = float(np.mean(policy._variance(points)))
     known = variance + float(np.mean(policy._mean(points) ** 2))

@@ -13,6 +13,7 @@ from tacit.domains.finite import Finite
 from tacit.tables import Floats
 
 BINS = 12
+CLEARLY = 2.0  # standard deviations
 FITTING = 30  # rounds of proportional fitting: far more than it needs
 Array = Any
 Rng = np.random.Generator
@@ -79,11 +80,15 @@ class Cells:
         ]
         return xp.astype(xp.concat(marks, axis=1), contexts.dtype)
 
-    def laws(self, counts: Floats, noise: float, believed: Floats | None = None) -> list[Floats]:
-        """The probabilities of each column's cells, given noisy counts and the shares that were expected of them."""
+    def laws(self, counts: Floats, noise: float, records: int, believed: Floats | None = None) -> list[Floats]:
+        """The probabilities of each column's cells, given noisy counts and the shares that were expected of them.
+
+        A record counts once in every column, or in none where something is missing.
+        """
+        total = float(np.clip(counts.sum() / self.columns, 0.5 * records, records))
         guesses = np.split(believed, self._starts[1:-1]) if believed is not None else [None] * self.columns
         counted = np.split(counts, self._starts[1:-1])
-        return [probabilities(column, noise, guess) for column, guess in zip(counted, guesses, strict=True)]
+        return [probabilities(column, noise, total, guess) for column, guess in zip(counted, guesses, strict=True)]
 
     def from_cube(self, laws: list[Floats], cube: Floats) -> Floats:
         """Rows of uniform numbers, one per column, to unit coordinates under these laws, column by column."""
@@ -100,13 +105,16 @@ class Cells:
         return weights
 
 
-def probabilities(counts: Floats, noise: float, believed: Floats | None = None) -> Floats:
-    """Noisy counts to probabilities: shrunk towards what is believed (uniform when None) as far as the noise demands
-    (James and Stein), and floored."""
-    even, total = 1.0 / len(counts), max(float(counts.sum()), 1.0)
+def probabilities(counts: Floats, noise: float, total: float, believed: Floats | None = None) -> Floats:
+    """Noisy counts of `total` people to probabilities: shrunk towards what is believed as far as the noise demands
+    (James and Stein), and floored. A belief must be contradicted clearly; uniform is none, only the want of better.
+    """
+    even, free = 1.0 / len(counts), len(counts) - 1
     guess = np.full(len(counts), even) if believed is None else believed
     excess = counts - total * guess
-    trust = max(0.0, 1.0 - len(counts) * noise**2 / max(float(np.sum(excess**2)), 1e-300))
+    excess -= excess.mean()
+    chance = free if believed is None else free + CLEARLY * np.sqrt(2.0 * free)
+    trust = max(0.0, 1.0 - chance * noise**2 / max(float(np.sum(excess**2)), 1e-300))
     p = np.maximum(guess + trust * excess / total, np.clip(guess, 1e-9, 0.02 * even))
     return np.asarray(p / p.sum())
 

@@ -118,7 +118,7 @@ class _Counts:
         unit = 1.0 / 2**released.bits
         values, noise = released.values * unit, released.scale * unit
         counts = values[: self.cells.size] / self._column_weight
-        laws = self.cells.laws(counts, noise / self._column_weight)
+        laws = self.cells.laws(counts, noise / self._column_weight, max(1, released.records))
         tables = self._tables(values[self.cells.size :] / self._pair_weight) if self.pairs else {}
         pair_noise, n = noise / self._pair_weight if self.pairs else 0.0, max(1, released.records)
         tree = _tree(laws, tables, pair_noise, n)

@@ -148,7 +148,7 @@ def _laws(reads: Sequence[Read]) -> list[Moments]:
     weights = np.array([read.count_noise**-2 for read in counted])
     counts = sum(w * read.counts for w, read in zip(weights, counted, strict=True)) / weights.sum()
     noise = float(weights.sum() ** -0.5)
-    return [r.design.moments if r.counts is None else r.design.moments_given(counts, noise) for r in reads]
+    return [r.design.moments if r.counts is None else r.design.moments_given(counts, noise, r.records) for r in reads]
 
 
 def usca_weights(design: Design, released: Released) -> Floats:

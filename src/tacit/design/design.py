@@ -196,15 +196,15 @@ class Design:
         """The same on NumPy."""
         return self.writer(NUMPY)(points, y, known)
 
-    def moments_given(self, counts: Floats, noise: float) -> Moments:
+    def moments_given(self, counts: Floats, noise: float, records: int) -> Moments:
         """The law of the statistic, given noisy counts of who came."""
-        if (points := self.points_given(counts, noise)) is None:
+        if (points := self.points_given(counts, noise, records)) is None:
             return self.moments
         supply = PublicPoints(self.problem, points, np.random.default_rng(0))
         return law_of(self.features, self.whitening, self.clip, supply, NUMPY, silent)
 
-    def points_given(self, counts: Floats, noise: float) -> Floats | None:
-        """Points like those that came, given noisy counts of contexts: the same public coins every time.
+    def points_given(self, counts: Floats, noise: float, records: int) -> Floats | None:
+        """Points like those of the records, given noisy counts of their contexts: the same public coins every time.
 
         Where the problem has a generator, its contexts are weighted as the counts demand, together with some that only
         the counts know of. None where they demand nothing: the generator stands.
@@ -212,7 +212,7 @@ class Design:
         problem, cells, rng = self.problem, self.layout.cells, np.random.default_rng(int(self.fingerprint, 16))
         assert cells is not None
         believed = None if self.expected is None else cells.onehot(self.expected).mean(axis=0)
-        laws = cells.laws(counts, noise, believed)
+        laws = cells.laws(counts, noise, records, believed)
         if believed is not None and np.allclose(np.concatenate(laws), believed):
             return None
         cube = WellSpread(cells.columns + problem.actions.cube_dimension, rng).take(LAW_POINTS)
