@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,15 @@ def test_fit_then_decide(study: Path) -> None:
     assert shown.splitlines()[0] == '"age","weight","name","dose","expected_reward","std"'
     tacit("decide", study / "policy", study / "visitors.csv", "--out", study / "decided.parquet")
     assert pq.read_table(study / "decided.parquet")["dose"].to_pylist() == [row["dose"] for row in decided["decisions"]]
+
+
+def test_expected_rewards_are_shown_within_their_range(study: Path) -> None:
+    """A Gaussian posterior knows no bounds."""
+    released = small_design().statistic().add(*records(200)).simulate_release(np.random.default_rng(0))
+    sky = 1e6 * np.abs(released.posterior.weights)
+    replace(released, posterior=replace(released.posterior, weights=sky)).save(study / "policy")
+    decided = answer("decide", study / "policy", study / "visitors.csv")
+    assert [row["expected_reward"] for row in decided["decisions"]] == [1.0, 1.0]
 
 
 def test_fitting_again_returns_the_same_policy_and_another_fit_is_refused(study: Path) -> None:

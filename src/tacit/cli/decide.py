@@ -19,8 +19,12 @@ def decide(
 ) -> None:
     """Decide for every row of a table: the action, its expected reward, and how sure the policy is.
 
+    An expected reward is shown within the range of rewards; of a policy that learned advantages it is the advantage
+    over a random action.
+
     Deciding is free: the policy was paid for when it was released.
     """
+    import numpy as np
     import pyarrow as pa
     import pyarrow.csv as arrow_csv
 
@@ -31,7 +35,11 @@ def decide(
     table = read_table(contexts)
     decisions = chosen.decide(table)
     columns = {name: decisions[name] for name in decisions.column_names}
-    columns["expected_reward"] = pa.array(chosen.mean(decisions, table))
+    expected = chosen.mean(decisions, table)
+    if not chosen.problem.advantage:  # a Gaussian posterior knows no bounds, but a reader does
+        low, high = chosen.problem.reward_range
+        expected = np.clip(expected, low, high)
+    columns["expected_reward"] = pa.array(expected)
     columns["std"] = pa.array(chosen.std(decisions, table))
     answer = pa.table({name: table[name] for name in table.column_names if name not in columns} | columns)
     if to is not None:
