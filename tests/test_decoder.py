@@ -93,6 +93,16 @@ def test_the_learned_generator_follows_the_counts_and_ignores_noise() -> None:
     assert np.allclose(hopeless, 1 / 3)
 
 
+@pytest.mark.parametrize("advantage", [False, True])
+def test_nobody_came(advantage: bool) -> None:
+    """Releases of nothing but noise are read, too: the budget was spent on them."""
+    problem = tacit.Problem(kernel=Matern(2.5, 0.3), advantage=advantage, **UNIT)
+    design = tacit.Design.build(problem, horizon=50, budget=BUDGET, rng=0, rank=15, looks=2)
+    policy = design.statistic().simulate_release(np.random.default_rng(0))
+    again = tacit.refine(design, policy).statistic().simulate_release(np.random.default_rng(0))
+    assert np.isfinite(again.posterior.weights).all()
+
+
 def test_noise_in_how_many_came_does_not_matter() -> None:
     """How many records there are is public: noise that all counts of a column share says nothing about its law."""
     rng, cells = np.random.default_rng(0), Cells(tacit.Box([0, 0], [1, 1]))

@@ -79,7 +79,7 @@ class Read:
     def of(cls, design: Design, released: Released) -> Read:
         unit = 1.0 / 2**released.bits
         noise = released.scale * unit
-        layout, n, s = design.layout, released.records, design.clip
+        layout, n, s = design.layout, max(1, released.records), design.clip  # nobody may have come
         total, counts, level, energy = layout.split(released.values * unit)
         return cls(
             design,
