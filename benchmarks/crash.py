@@ -40,6 +40,7 @@ from sqlalchemy import func, insert, inspect, select, update
 from tacit import Bandit, Box, Budget, BudgetError, Ledger, Matern, Problem, StateError
 from tacit.bandit import store
 from tacit.core import ledger as tables
+from tacit.core.accounts import cohorts_table, cost_of, metadata
 from tacit.core.budget import UNITS
 from tacit.core.database import connect, perform
 from tacit.core.events import Event, PermuteAndFlip
@@ -93,7 +94,7 @@ class BillLater(Ledger):
     _owed: tuple[str, Event, dict[str, Any], Callable[[], bytes]] | None = None
 
     def spend(
-        self, request: str, event: Event, about: dict[str, Any], draw: Callable[[], bytes], binding: str = ""
+        self, request: str, event: Event, about: dict[str, Any], draw: Callable[[], bytes], *_rest: Any, **_more: Any
     ) -> bytes:
         if self._owed:
             super().spend(*self._owed)
@@ -105,19 +106,20 @@ class BillLater(Ledger):
 class TwoPayments(Ledger):
     """Writes the request down in one transaction and pays in another: who is killed in between never pays."""
 
-    def _charge(self, charge: dict[str, Any]) -> bytes | None:
-        account, charges = tables._account, tables._charges
+    def _charge(self, charge: dict[str, Any], event: Event, *_rest: Any) -> bytes | None:
+        accounts, charges = cohorts_table, tables._charges
         if (answer := self.stored(charge["request"])) is not None:
             return answer
-        spent, cap = self._balance()
-        if spent + charge["cost"] > cap:
+        account = self.account()
+        charge = charge | {"cost": cost_of(event, account.measure)}
+        if account.spent + charge["cost"] > account.cap:
             raise BudgetError("spent.")
         number = select(func.count()).select_from(charges).scalar_subquery() + 1
         new = insert(charges).values(charge | {"number": number, "created": time.time()})
         known = select(charges.c.request).where(charges.c.request == charge["request"])
         if perform(self._engine, lambda c: c.execute(known).first() or c.execute(new).rowcount) == 1:
             time.sleep(0.001)
-            perform(self._engine, lambda c: c.execute(update(account).values(spent=account.c.spent + charge["cost"])))
+            perform(self._engine, lambda c: c.execute(update(accounts).values(spent=accounts.c.spent + charge["cost"])))
         return None
 
 
@@ -240,7 +242,7 @@ def ledger_episode(url: str, folder: Path, kills: int, kind: str, rng: random.Ra
     ledger = Ledger.open(url)
     for number in (int(row.request[1:]) for row in rows):  # once more, now that all is quiet: free, and the same
         answers[f"r{number}"].add(ask(ledger, number, lambda: os.urandom(16)))
-    spent, _ = ledger._balance()
+    spent = ledger.account().spent
     return Result(
         what="ledger",
         kills=kills,
@@ -313,7 +315,7 @@ def databases(url: str | None, folder: Path) -> Iterator[str]:
         number += 1
         yield url or f"sqlite:///{folder / f'{number}.db'}"
         if url:
-            tables.metadata.drop_all(connect(url))
+            metadata.drop_all(connect(url))
 
 
 def measure(what: str, kills: int, kind: str, url: str | None, rng: random.Random) -> Result:

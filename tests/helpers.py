@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,10 +22,9 @@ def small_problem() -> tacit.Problem:
     )
 
 
-def small_design(horizon: int = 1000, rank: int = 20, seed: int = 0) -> tacit.Design:
-    return tacit.Design.build(
-        small_problem(), horizon=horizon, budget=BUDGET, rng=seed, rank=rank, tau=10.0, public_points=2000, plain=True
-    )
+def small_design(horizon: int = 1000, rank: int = 20, seed: int = 0, **options: Any) -> tacit.Design:
+    common: dict[str, Any] = {"budget": BUDGET, "tau": 10.0, "public_points": 2000, "plain": True}
+    return tacit.Design.build(small_problem(), horizon=horizon, rng=seed, rank=rank, **common | options)
 
 
 def records(n: int, seed: int = 0) -> tuple[Floats, Floats, Floats]:

@@ -15,6 +15,7 @@ import pytest
 import tacit
 from helpers import BUDGET, small_problem, sqlite
 from tacit import Bandit, InputError, StateError
+from tacit.core.budget import UNITS
 from tacit.progress import silent
 
 HERE = {"age": 61, "weight": 74}
@@ -35,7 +36,7 @@ def test_a_study_from_ask_to_decision(tmp_path: Path) -> None:
     policy = bandit.release()
     assert policy.private
     assert 0 <= policy.decide(HERE)["dose"] <= 100
-    assert bandit.ledger.remaining == 0
+    assert 0 <= bandit.ledger.remaining < 3 / UNITS
 
 
 def test_releasing_again_returns_the_same_policy_and_charges_nothing(tmp_path: Path) -> None:

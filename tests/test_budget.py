@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit import Budget
-from tacit.core.budget import epsilon_of_rho, rho_of_epsilon
+from tacit.core.budget import GAUSSIAN, ZCDP, epsilon_of_rho, rho_of_epsilon
 from tacit.core.noise import gaussian_measurement, gaussian_scale
 from tacit.errors import InputError
 
@@ -54,12 +54,18 @@ def test_conversion_agrees_with_dp_accounting() -> None:
         assert ours <= theirs * (1 + 1e-6)
 
 
-@given(rho=st.floats(1e-8, 1e3), bits=st.integers(10, 28))
-def test_the_noise_scale_pays_exactly_for_its_rho(rho: float, bits: int) -> None:
+@given(
+    rho=st.floats(1e-8, 1e3),
+    bits=st.integers(1, 28),
+    terms=st.sampled_from([(GAUSSIAN, 3), (ZCDP, 0)]),
+)
+def test_the_noise_scale_pays_exactly_for_its_rho(rho: float, bits: int, terms: tuple[str, int]) -> None:
     sensitivity = 2 << bits
-    scale = gaussian_scale(sensitivity, rho)
-    assert Fraction(sensitivity) ** 2 / (2 * Fraction(scale) ** 2) <= Fraction(rho)
-    assert scale <= sensitivity / math.sqrt(2 * rho) * (1 + 1e-12)
+    measure, extra = terms
+    scale = gaussian_scale(sensitivity, rho, measure)
+    left = Fraction(scale) ** 2 - extra**2
+    assert Fraction(sensitivity) ** 2 / (2 * left) <= Fraction(rho)
+    assert scale <= math.hypot(sensitivity / math.sqrt(2 * rho), extra) * (1 + 1e-12)
 
 
 def test_opendp_prices_the_noise_as_we_do() -> None:
@@ -70,6 +76,7 @@ def test_opendp_prices_the_noise_as_we_do() -> None:
 def test_a_budget_counts_in_whole_units_and_never_above_itself() -> None:
     budget = Budget(epsilon=1.0, delta=1e-6)
     assert (budget.zcdp * 2**40).is_integer()
+    assert (budget.gaussian * 2**40).is_integer()
     assert budget.as_epsilon(1e-6) <= 1.0
     assert budget.as_epsilon(1e-6) == pytest.approx(1.0, abs=1e-6)
 
@@ -87,6 +94,8 @@ def test_a_budget_counts_in_whole_units_and_never_above_itself() -> None:
         ({"rho": 1.0, "delta": 1e-6}, "takes no delta"),
         ({"rho": 1.0, "epsilon": 1.0}, "not both"),
         ({}, "either epsilon or rho"),
+        ({"epsilon": 1.0, "share": 0.0}, "share must be above 0"),
+        ({"epsilon": 1.0, "share": 1.5}, "at most 1"),
     ],
 )
 def test_a_wrong_budget_says_what_to_do(arguments: dict[str, float], says: str) -> None:
@@ -97,3 +106,5 @@ def test_a_wrong_budget_says_what_to_do(arguments: dict[str, float], says: str) 
 def test_a_pure_budget_cannot_pay_for_gaussian_noise() -> None:
     with pytest.raises(InputError, match="add a delta"):
         _ = Budget(epsilon=1.0).zcdp
+    with pytest.raises(InputError, match="add a delta"):
+        _ = Budget(epsilon=1.0).gaussian

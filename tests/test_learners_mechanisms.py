@@ -13,7 +13,7 @@ from scipy import stats
 
 from learner_studies import setting
 from tacit.arena import mechanisms
-from tacit.arena.mechanisms import Tree, gaussian, gaussian_sigma, laplace, zcdp
+from tacit.arena.mechanisms import Tree, gaussian, gaussian_sigma, laplace, noise_rho
 from tacit.core import Budget
 from tacit.errors import StateError
 
@@ -38,8 +38,8 @@ def test_noise_never_costs_more_than_its_budget(sensitivity: float, rho: float) 
 
 
 def test_the_budget_is_the_cores() -> None:
-    assert zcdp(setting(epsilon=1.0)) == Budget(1.0, 1e-6).zcdp
-    assert zcdp(setting(epsilon=math.inf)) == math.inf
+    assert noise_rho(setting(epsilon=1.0)) == Budget(1.0, 1e-6).gaussian
+    assert noise_rho(setting(epsilon=math.inf)) == math.inf
 
 
 def test_without_privacy_no_noise_is_drawn() -> None:

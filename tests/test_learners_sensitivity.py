@@ -26,7 +26,7 @@ from tacit.arena.learners.linear_agents import LinearAgents
 from tacit.arena.learners.linear_local import LinearLocal
 from tacit.arena.learners.linear_shuffled import LinearShuffled
 from tacit.arena.learners.linucb_tree import LinUCBTree
-from tacit.arena.mechanisms import zcdp
+from tacit.arena.mechanisms import noise_rho
 from tacit.arena.protocol import Learner
 from tacit.design.features import clipped
 from tacit.tables import Floats
@@ -94,7 +94,7 @@ def test_linear_learners_spend_no_more_than_their_budget(kind: type[LinearUCB]) 
     nodes, sigma = (1, one.sigma) if tree is None else (tree.levels, tree.sigma)
     assert nodes == {LinUCBTree: 11, GPUCBJDP: 11, LinearAgents: 3}.get(kind, 1)
     spent = nodes * SENSITIVITY**2 / (2 * sigma**2)
-    assert 0.99 * zcdp(one.setting) <= spent <= zcdp(one.setting) * (1 + 1e-9)
+    assert 0.99 * noise_rho(one.setting) <= spent <= noise_rho(one.setting) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("kind", LINEAR)
@@ -195,7 +195,7 @@ def test_agents_messages_that_nobody_clips_are_caught() -> None:
 def test_thompson_sampling_spends_its_budget_on_two_meetings() -> None:
     one = FTSPrivate(setting(), np.random.default_rng(0))
     spent = MEETINGS * one.sensitivity**2 / (2 * one.sigma**2)
-    assert 0.99 * zcdp(one.setting) <= spent <= zcdp(one.setting) * (1 + 1e-9)
+    assert 0.99 * noise_rho(one.setting) <= spent <= noise_rho(one.setting) * (1 + 1e-9)
 
 
 def test_replacing_all_rounds_of_an_agent_is_replacing_one_message() -> None:

@@ -16,9 +16,9 @@ from helpers import sqlite
 from laws.storage import LedgerLaws, StudyLaws
 from tacit import Budget, InputError, Ledger
 from tacit.core import database
+from tacit.core.accounts import cost_of
 from tacit.core.budget import PURE, UNITS, ZCDP
 from tacit.core.events import Exponential, Gaussian, PermuteAndFlip, price
-from tacit.core.ledger import cost_of
 
 pytest_plugins = ["databases"]
 

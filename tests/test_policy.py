@@ -84,7 +84,7 @@ def test_mean_and_deviation_are_those_of_the_posterior(monkeypatch: pytest.Monke
     U, L = DESIGN.features.U, DESIGN.features.L
     b = released.values * s / 2**24
     G = n * DESIGN.moments.signal
-    N = n * posterior.energy * DESIGN.moments.energy + (2 * s) ** 2 / (2 * BUDGET.zcdp) * np.eye(DESIGN.rank)
+    N = n * posterior.energy * DESIGN.moments.energy + (2 * s) ** 2 / (2 * BUDGET.gaussian) * np.eye(DESIGN.rank)
     kernel = with_lengthscales(spread(problem.k, problem.dimension), posterior.lengthscales)
     P = np.linalg.solve(L, np.linalg.solve(L, v * kernel(U, U) + OFFSET).T)
     gain = P @ G.T @ np.linalg.inv(G @ P @ G.T + N)

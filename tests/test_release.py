@@ -10,9 +10,9 @@ from scipy import stats
 
 import tacit
 from helpers import BUDGET, records, small_design, sqlite
+from tacit.core.accounts import cost_of
 from tacit.core.budget import ZCDP
 from tacit.core.events import Gaussian
-from tacit.core.ledger import cost_of
 from tacit.core.noise import discrete_gaussian, gaussian_scale
 from tacit.core.release import release_gaussian, simulate_gaussian
 
@@ -28,7 +28,7 @@ def noise_variance_is_right(noise: np.ndarray, scale: float) -> bool:
 
 
 def test_the_noise_has_the_variance_that_was_paid_for_and_the_test_would_see_less() -> None:
-    sensitivity, rho = 2**25, BUDGET.zcdp
+    sensitivity, rho = 2**25, BUDGET.gaussian
     scale = gaussian_scale(sensitivity, rho)
     zeros = np.zeros(4000, dtype=np.int64)
     noise = discrete_gaussian(zeros, Gaussian(sensitivity, scale))
@@ -57,7 +57,7 @@ def test_the_same_request_is_replayed_and_charged_once(tmp_path: Path) -> None:
     first = statistic.release(ledger=ledger)
     again = statistic.release(ledger=tacit.Ledger.open(sqlite(tmp_path)))
     assert np.array_equal(first.posterior.weights, again.posterior.weights)
-    assert ledger.spent == pytest.approx(BUDGET.zcdp)
+    assert ledger.spent == pytest.approx(BUDGET.gaussian)
     assert first.private
     assert first.guarantee.epsilon == pytest.approx(1.0, abs=1e-5)
 
@@ -90,4 +90,4 @@ def test_a_simulated_release_is_reproducible_and_marked_not_private() -> None:
 def test_simulated_noise_has_the_same_scale() -> None:
     statistic = DESIGN.statistic()
     draws = [simulate_gaussian(statistic._sum, BUDGET, np.random.default_rng(i)).values for i in range(50)]
-    assert noise_variance_is_right(np.concatenate(draws), gaussian_scale(DESIGN.encoding.sensitivity, BUDGET.zcdp))
+    assert noise_variance_is_right(np.concatenate(draws), gaussian_scale(DESIGN.encoding.sensitivity, BUDGET.gaussian))

@@ -360,8 +360,8 @@ def test_two_looks_spend_the_budget_and_no_more(study: Path) -> None:
     ledger = Ledger.open(f"sqlite:///{study}/ledger.db")
     first, second = ledger.charges()
     assert first.request == f"{second.request}/first look"
-    assert first.cost + second.cost <= BUDGET.zcdp
-    assert first.cost + second.cost == pytest.approx(BUDGET.zcdp, rel=1e-6)
+    assert first.cost + second.cost <= BUDGET.gaussian
+    assert first.cost + second.cost == pytest.approx(BUDGET.gaussian, rel=1e-6)
     assert (told["looks"], told["rows"], told["delta"]) == (2, ROWS, BUDGET.delta)
     assert told["epsilon"] == pytest.approx(1.0, abs=1e-5)
     assert told["rho"] == pytest.approx(ledger.spent, rel=1e-6)
@@ -370,7 +370,7 @@ def test_two_looks_spend_the_budget_and_no_more(study: Path) -> None:
 def test_one_look_is_one_release(study: Path) -> None:
     assert fit(study, "--looks", 1)["looks"] == 1
     (charge,) = charges(study)
-    assert charge.cost == pytest.approx(BUDGET.zcdp, rel=1e-6)
+    assert charge.cost == pytest.approx(BUDGET.gaussian, rel=1e-6)
     facts = json.loads((study / "policy" / "policy.json").read_text())["facts"]
     assert "reach" not in facts
 
@@ -450,7 +450,7 @@ def test_a_budget_that_covers_only_the_first_look_is_noticed_before_any_row_is_r
 
 
 def test_a_request_that_was_made_with_one_look_is_refused_before_it_costs_anything(study: Path) -> None:
-    Ledger.create(f"sqlite:///{study}/ledger.db", Budget(rho=3 * BUDGET.zcdp))
+    Ledger.create(f"sqlite:///{study}/ledger.db", Budget(rho=3 * BUDGET.gaussian))
     fit(study, "--looks", 1, "--request", "mine")
     with pytest.raises(RequestConflictError, match="made before with one look: pass --looks 1"):
         fit(study, "--request", "mine")

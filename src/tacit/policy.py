@@ -14,6 +14,7 @@ import numpy as np
 from tacit import linalg
 from tacit._version import __version__
 from tacit.core import Budget, Guarantee, Released
+from tacit.core.curve import gaussian_epsilon
 from tacit.decoder import Posterior, decode
 from tacit.design import Design
 from tacit.errors import InputError
@@ -278,14 +279,14 @@ def _facts(design: Design, released: Released) -> dict[str, Any]:
     facts = design.facts() | {"records": released.records, "rank": design.rank, "looks": 1}
     earlier = design.earlier
     if earlier is not None:
-        whole = earlier.design.whole or Budget(rho=earlier.design.budget.zcdp + design.budget.zcdp)
+        whole = earlier.design.whole or Budget(rho=earlier.design.budget.gaussian + design.budget.gaussian)
         facts |= {"budget": asdict(whole), "looks": 2, "reach": earlier.reach}
     return {name: value for name, value in facts.items() if name not in ("earlier", "whole")}
 
 
 def _stated(promise: Guarantee, delta: float) -> Guarantee:
     """The same, at this delta."""
-    return replace(promise, epsilon=Budget(rho=promise.rho).as_epsilon(delta), delta=delta)
+    return replace(promise, epsilon=gaussian_epsilon(promise.rho, delta), delta=delta)
 
 
 def _read_json(path: Path) -> dict[str, Any]:

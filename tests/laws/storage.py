@@ -30,10 +30,10 @@ from databases import (
     spend,
 )
 from tacit import Bandit, Budget, BudgetError, Ledger, RequestConflictError, StateError
+from tacit.core.accounts import metadata
 from tacit.core.budget import UNITS
 from tacit.core.database import connect
 from tacit.core.events import Event, Exponential, PermuteAndFlip
-from tacit.core.ledger import metadata
 
 WHOLE = Budget(epsilon=1.0)
 HERE = {"age": 61, "weight": 74}
@@ -146,7 +146,7 @@ class LedgerLaws(StorageLaws):
 
     def test_the_cap_is_a_constraint_of_the_database_itself(self, url: str) -> None:
         Ledger.create(url, WHOLE)
-        for wrong in ("UPDATE tacit_account SET spent = cap + 1", "UPDATE tacit_charges SET cost = -1"):
+        for wrong in ("UPDATE tacit_cohorts SET spent = cap + 1", "UPDATE tacit_charges SET cost = -1"):
             with connect(url).begin() as connection:
                 connection.execute(text("INSERT INTO tacit_charges VALUES ('x', 1, 'x', '{}', '', 0, 0.0, NULL)"))
                 with pytest.raises(IntegrityError):
@@ -228,7 +228,7 @@ class StudyLaws(StorageLaws):
         policy = bandit.release()
         assert policy.private
         assert 0 <= policy.decide(HERE)["dose"] <= 100
-        assert bandit.ledger.remaining == 0
+        assert 0 <= bandit.ledger.remaining < 3 / UNITS
 
     def test_a_reopened_study_goes_on_and_is_released_once(self, url: str) -> None:
         bandit = make_study(url)

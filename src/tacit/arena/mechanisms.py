@@ -19,9 +19,12 @@ from tacit.tables import Floats
 GRID = 2**24  # sensitivities are rounded up to whole units of 1 / GRID: the core calibrates in integers
 
 
-def zcdp(setting: Setting) -> float:
-    """The budget as rho; infinite where there is no privacy."""
-    return setting.budget.zcdp if setting.private else math.inf
+def noise_rho(setting: Setting) -> float:
+    """The rho that Gaussian noise may add up to; infinite where there is no privacy.
+
+    By the exact curve, as for Tacit's own releases: none of the learners that ask releases anything else.
+    """
+    return setting.budget.gaussian if setting.private else math.inf
 
 
 def gaussian_sigma(sensitivity: float, rho: float) -> float:

@@ -143,9 +143,10 @@ class Bandit:
         Called again, here or in another process, it returns the same policy: never a fresh draw, never a second charge.
         """
         whole = self.design.whole or self.design.budget
-        event = release_event(self.design.encoding, whole)  # a pure budget fails here, before closing
+        measure = self.ledger.account().measure
+        event = release_event(self.design.encoding, whole, measure)
         if not self._store.closed():
-            self.ledger.require_room(event)
+            self.ledger.require_room(event)  # a pure budget fails here, before closing
         rounds = self._store.close()
         if self.design.whole is None:
             return self._statistic(rounds, progress).release(ledger=self.ledger, request=RELEASE)

@@ -32,9 +32,10 @@ from sqlalchemy import (
     update,
 )
 
+from tacit.core.accounts import metadata
 from tacit.core.budget import Budget
 from tacit.core.database import perform, retrying
-from tacit.core.ledger import Ledger, metadata
+from tacit.core.ledger import Ledger
 from tacit.core.sums import _user_key as user_key
 from tacit.errors import InputError, StateError
 from tacit.tables import Floats

@@ -172,7 +172,7 @@ def _release(job: Job, work: Work, url: str) -> Policy:
 
 def _require_room(work: Work, url: str) -> None:
     """A budget that does not cover both looks is a reason not to begin. What was charged already is free."""
-    from tacit.core import Budget, Ledger, release_event
+    from tacit.core import Ledger, release_event
 
     with suppress(StateError):  # no ledger yet: it will be made for this budget
         there = Ledger.open(url)
@@ -182,8 +182,9 @@ def _require_room(work: Work, url: str) -> None:
                 f"request {work.request!r} was made before with one look: pass --looks 1, or choose another request."
             )
         if due:
-            total = Budget(rho=sum(budget.zcdp for budget in due.values()))
-            there.require_room(release_event(work.design.encoding, total))
+            measure = there.account().measure
+            encoding = work.design.encoding
+            there.require_room(*(release_event(encoding, budget, measure) for budget in due.values()))
 
 
 def _say_kept(work: Work, kept: Checkpoint) -> None:

@@ -13,7 +13,7 @@ from tacit.cli.console import Json, emit, out, table
 from tacit.errors import InputError, StateError
 
 if TYPE_CHECKING:
-    from tacit.core import Ledger
+    from tacit.core import Account, Budget
 
 app = typer.Typer(no_args_is_help=True, help="Look into a study's budget.")
 
@@ -30,11 +30,15 @@ def show(
 ) -> None:
     """Show every charge and what is left. Reading a ledger is free."""
     from tacit.core import Ledger
+    from tacit.core.budget import UNITS
     from tacit.core.ledger import unit_of
     from tacit.core.release import RELATIONS
 
     ledger = Ledger.open(url)
-    charges, counted = ledger.charges(), unit_of(ledger.budget)
+    charges = ledger.charges()
+    counted = unit_of(ledger.budget)
+    accounts = ledger.accounts()
+    spent_epsilon = max(_epsilon(account, ledger.budget) for account in accounts)
     protects = {unit: RELATIONS[unit] for unit in sorted({c.parameters.get("unit", "record") for c in charges})}
     if json:
         emit({
@@ -42,7 +46,17 @@ def show(
             "counted_in": counted,
             "spent": ledger.spent,
             "remaining": ledger.remaining,
-            "spent_epsilon": _spent_epsilon(ledger),
+            "spent_epsilon": spent_epsilon,
+            "accounts": [
+                {
+                    "cohort": None if account.cohort is None else asdict(account.cohort),
+                    "measure": account.measure,
+                    "spent": account.spent / UNITS,
+                    "remaining": account.remaining / UNITS,
+                    "spent_epsilon": _epsilon(account, ledger.budget),
+                }
+                for account in accounts
+            ],
             "neighbours": protects,
             "charges": [asdict(charge) for charge in charges],
         })  # fmt: skip
@@ -63,7 +77,10 @@ def show(
     table("Charges", columns, rows)
     out.print(f"Budget {ledger.budget}: spent {counted}={ledger.spent:.6g}, left {counted}={ledger.remaining:.6g}")
     delta = f" at delta {ledger.budget.delta or 1e-6:g}" if counted == "rho" else ""
-    out.print(f"Spent so far: epsilon {_spent_epsilon(ledger):.4g}{delta}, all releases together")
+    if accounts[0].cohort is None:
+        out.print(f"Spent so far: epsilon {spent_epsilon:.4g}{delta}, all releases together")
+    else:
+        _show_cohorts(accounts, ledger.budget, delta)
     for unit, relation in protects.items():
         out.print(f"Protects one {unit}: neighbours {relation}")
 
@@ -98,8 +115,24 @@ def _when(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
-def _spent_epsilon(ledger: Ledger) -> float:
-    """All charges together as epsilon, at the budget's delta (1e-6 where it has none)."""
-    from tacit.core.budget import epsilon_of_rho
+def _show_cohorts(accounts: list[Account], budget: Budget, delta: str) -> None:
+    """Each person is of one cohort and has paid what that one paid."""
+    rows = []
+    for account in accounts:
+        assert account.cohort is not None
+        numbers = f"{account.cohort.first} to {account.cohort.last}"
+        rows.append([account.cohort.name, numbers, f"{_epsilon(account, budget):.4g}"])
+    table("Cohorts", ["cohort", "records", f"epsilon spent{delta}"], rows)
+    out.print("Each person counts in one cohort, and has paid what that cohort has paid.")
 
-    return ledger.spent if ledger.budget.pure else epsilon_of_rho(ledger.spent, ledger.budget.delta or 1e-6)
+
+def _epsilon(account: Account, budget: Budget) -> float:
+    """All charges of an account together as epsilon, at the budget's delta (1e-6 where it has none)."""
+    from tacit.core.budget import GAUSSIAN, PURE, UNITS, epsilon_of_rho
+    from tacit.core.curve import gaussian_epsilon
+
+    spent = account.spent / UNITS
+    if account.measure == PURE:
+        return spent
+    convert = gaussian_epsilon if account.measure == GAUSSIAN else epsilon_of_rho
+    return convert(spent, budget.delta or 1e-6)

@@ -9,8 +9,9 @@ from itertools import pairwise
 from typing import Any
 
 from tacit.core import Budget, Ledger
+from tacit.core.cohorts import joined
 from tacit.design import Design
-from tacit.errors import InputError, StateError, TacitError
+from tacit.errors import InputError, TacitError
 from tacit.files import LogColumns, LogFile, starts
 from tacit.partial import Partial
 from tacit.policy import Policy
@@ -85,10 +86,10 @@ class Work:
 
     def take(self, span: Span, statistic: Statistic) -> None:
         """Counts the sum of these rows, once. A file that is complete, and still the same, joins the others."""
-        self._require_new(span)
         path = span.file.path
+        counted = joined(self._counted.get(path, []), [(span.start, span.stop)])
         self.parts.setdefault(path, self.design.statistic()).merge(statistic)
-        self._counted[path] = _joined([*self._counted.get(path, []), (span.start, span.stop)])
+        self._counted[path] = counted
         if self._counted[path] == [(0, span.file.rows)]:
             span.file.require_unchanged()
             self.statistic.merge(self.parts.pop(path))
@@ -102,11 +103,6 @@ class Work:
             self.parts.pop(file.path, None)
             self._counted.pop(file.path, None)
             raise
-
-    def _require_new(self, span: Span) -> None:
-        for start, stop in self._counted.get(span.file.path, []):
-            if start < span.stop and span.start < stop:
-                raise StateError(f"rows {span.start} to {span.stop} of {span.file.path} are counted already.")
 
     # -- to go on later ------------------------------------------------------------------------------------------
 
@@ -136,13 +132,3 @@ class Work:
                 )
         self.statistic, self.parts = saved.statistic, dict(saved.parts)
         self._counted = {path: [(a, b) for a, b in spans] for path, spans in saved.about["counted"].items()}
-
-
-def _joined(spans: list[Rows]) -> list[Rows]:
-    """Neighbours become one."""
-    joined: list[Rows] = []
-    for start, stop in sorted(spans):
-        if joined and joined[-1][1] == start:
-            start = joined.pop()[0]
-        joined.append((start, stop))
-    return joined

@@ -8,14 +8,18 @@
 | `selection.py`    | one candidate by exact integer scores and OpenDP's noisy max               |
 | `events.py`       | what a release is, and its price as an exact rational                      |
 | `budget.py`       | epsilon, delta, rho and the exchange rates between them                    |
-| `ledger.py`       | budgets that cannot be spent twice, on `database.py`                       |
+| `curve.py`        | the exact curve of Gaussian releases; `search.py` inverts it               |
+| `cohorts.py`      | groups of people, each with a budget of its own                            |
+| `ledger.py`       | budgets that cannot be spent twice, in `accounts.py`, on `database.py`     |
 | `release.py`      | charge, then draw, then store, then return                                 |
 
 It imports no kernel, no design, no linear algebra: those may be fast, approximate or wrong without
 costing anybody's privacy.
 """
 
+from tacit.core.accounts import Account
 from tacit.core.budget import Budget, Guarantee
+from tacit.core.cohorts import Cohort
 from tacit.core.contribution import Encoding
 from tacit.core.ledger import Charge, Ledger
 from tacit.core.release import Released, release_event, release_gaussian, simulate_gaussian
@@ -23,7 +27,8 @@ from tacit.core.selection import integer_weights, release_choice
 from tacit.core.sums import PrivateSum, private_sum
 
 __all__ = [
-    "Budget", "Charge", "Encoding", "Guarantee", "Ledger", "PrivateSum", "Released",
+    "Account", "Budget", "Charge", "Cohort", "Encoding", "Guarantee", "Ledger", "PrivateSum",
+    "Released",
     "integer_weights", "private_sum", "release_choice", "release_event", "release_gaussian",
     "simulate_gaussian",
 ]  # fmt: skip

@@ -1,8 +1,9 @@
 """Budgets, and the exchange rates between the three ways of stating one.
 
-    rho-zCDP   Renyi divergence of every order a at most a * rho
-    (eps, delta)  follows from rho by the conversion of Canonne, Kamath and Steinke (2020), Corollary 13
-    eps        pure, delta = 0
+    eps           pure, delta = 0
+    rho-zCDP      Renyi divergence of every order a at most a * rho
+    (eps, delta)  follows from rho: for Gaussian releases alone by their exact curve (`curve.py`), for any
+                  others by the conversion of Canonne, Kamath and Steinke (2020), Corollary 13
 
 Every function that turns one into the other errs on the side of privacy.
 """
@@ -14,9 +15,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
+from tacit.core.curve import gaussian_epsilon, gaussian_rho
+from tacit.core.search import largest
 from tacit.errors import InputError
 
-PURE, ZCDP = "pure", "zcdp"  # the two measures a ledger may count in
+# What a ledger may count: epsilon, rho of releases of any kind, rho of Gaussian releases alone.
+PURE = "pure"
+ZCDP = "zcdp"
+GAUSSIAN = "gaussian"
 UNITS = 1 << 40  # budgets are counted in whole units of 2^-40
 SLACK = 1e-12  # relative safety margin for double rounding in the conversions below
 
@@ -51,34 +57,28 @@ def epsilon_of_rho(rho: float, delta: float) -> float:
 @lru_cache
 def rho_of_epsilon(epsilon: float, delta: float) -> float:
     """The largest `rho` (up to rounding, never above it) with `epsilon_of_rho(rho, delta) <= epsilon`."""
-    low, high = 0.0, 1.0
-    while epsilon_of_rho(high, delta) <= epsilon:
-        low, high = high, 2.0 * high
-    for _ in range(200):
-        middle = (low + high) / 2.0
-        if middle in (low, high):
-            break
-        if epsilon_of_rho(middle, delta) <= epsilon:
-            low = middle
-        else:
-            high = middle
-    return low
+    return largest(lambda rho: epsilon_of_rho(rho, delta) <= epsilon)
 
 
-def _whole_units(amount: float) -> float:
-    units = math.floor(Fraction(amount) * UNITS)
+def _whole_units(amount: float, share: float) -> float:
+    """The share of an amount, rounded down to whole units."""
+    units = math.floor(math.floor(Fraction(amount) * UNITS) * Fraction(share))
     if units < 1:
-        raise InputError(f"a budget of {amount:g} is too small to be counted: the unit is 2^-40.")
+        raise InputError(f"a budget of {share * amount:g} is too small to be counted: the unit is 2^-40.")
     return units / UNITS
 
 
 @dataclass(frozen=True)
 class Budget:
-    """How much privacy may be spent: `Budget(epsilon, delta)`, `Budget(epsilon)` (pure) or `Budget(rho=...)`."""
+    """How much privacy may be spent: `Budget(epsilon, delta)`, `Budget(epsilon)` (pure) or `Budget(rho=...)`.
+
+    `share` makes it a part of such a budget, for one of several releases that spend it together.
+    """
 
     epsilon: float | None = None
     delta: float = 0.0
     rho: float | None = None
+    share: float = 1.0
 
     def __post_init__(self) -> None:
         if (self.epsilon is None) == (self.rho is None):
@@ -93,6 +93,8 @@ class Budget:
             raise InputError(f"delta must be in [0, 1), got {self.delta!r}: try delta=1e-6.")
         if self.rho is not None and self.delta:
             raise InputError("a Budget stated as rho takes no delta: use Budget.as_epsilon(delta) to convert it.")
+        if not (isinstance(self.share, int | float) and 0 < self.share <= 1):
+            raise InputError(f"share must be above 0 and at most 1, got {self.share!r}: try share=0.5.")
 
     @property
     def pure(self) -> bool:
@@ -101,40 +103,54 @@ class Budget:
 
     @property
     def measure(self) -> str:
-        """What a ledger with this budget counts: epsilon for a pure one, rho otherwise."""
-        return PURE if self.pure else ZCDP
-
-    @property
-    def amount(self) -> float:
-        """How much of it there is, rounded down to whole units."""
+        """What a new ledger with this budget counts, until a single decision comes first."""
         if self.pure:
+            return PURE
+        return GAUSSIAN if self.rho is None else ZCDP
+
+    def amount(self, measure: str) -> float:
+        """How much of it there is in a measure, rounded down to whole units of the ledger."""
+        if self.pure and measure == PURE:
             assert self.epsilon is not None
-            return _whole_units(self.epsilon)
-        return self.zcdp
+            return _whole_units(self.epsilon, self.share)
+        return self.gaussian if measure == GAUSSIAN else self.zcdp
 
     @property
     def zcdp(self) -> float:
-        """The budget as `rho`, for releases with Gaussian noise: rounded down to whole units of the ledger."""
+        """The rho that releases of any kind may add up to."""
         if self.rho is not None:
-            return _whole_units(self.rho)
+            return _whole_units(self.rho, self.share)
+        return _whole_units(rho_of_epsilon(*self._approximate), self.share)
+
+    @property
+    def gaussian(self) -> float:
+        """The rho = mu^2 / 2 that Gaussian releases may add up to where there are no others: a little more."""
+        if self.rho is not None:
+            return self.zcdp
+        return _whole_units(gaussian_rho(*self._approximate), self.share)
+
+    @property
+    def _approximate(self) -> tuple[float, float]:
+        """epsilon and delta, if this budget has both."""
         if self.pure:
             raise InputError(
                 f"a pure budget of epsilon={self.epsilon} (delta=0) cannot pay for Gaussian noise: "
                 "add a delta, for example Budget(epsilon=1.0, delta=1e-6)."
             )
         assert self.epsilon is not None
-        return _whole_units(rho_of_epsilon(self.epsilon, self.delta))
+        return self.epsilon, self.delta
 
     def as_epsilon(self, delta: float) -> float:
-        """The `epsilon` this budget stands for at another `delta`."""
+        """The `epsilon` this budget stands for at another `delta`, whatever kind of release it is spent on."""
         if not 0 < delta < 1:
             raise InputError(f"delta must be in (0, 1), got {delta!r}: try 1e-6.")
-        return epsilon_of_rho(self.zcdp, delta)
+        return max(epsilon_of_rho(self.zcdp, delta), gaussian_epsilon(self.gaussian, delta))
 
     def __str__(self) -> str:
+        part = "" if self.share == 1 else f"{100 * self.share:g} % of "
         if self.rho is not None:
-            return f"rho={self.rho:g}"
-        return f"epsilon={self.epsilon:g}" + (f", delta={self.delta:g}" if self.delta else " (pure)")
+            return f"{part}rho={self.rho:g}"
+        return f"{part}epsilon={self.epsilon:g}" + (f", delta={self.delta:g}" if self.delta else " (pure)")
 
 
 @dataclass(frozen=True)
@@ -154,5 +170,6 @@ class Guarantee:
             return "NOT PRIVATE: simulated with a seed, so anybody who knows the seed can remove the noise."
         return (
             f"({self.epsilon:.4g}, {self.delta:.3g})-joint differential privacy per {self.unit} "
-            f"(rho = {self.rho:.4g} zCDP; neighbours: {self.relation}; {self.mechanism})."
+            f"(mu = {math.sqrt(2.0 * self.rho):.4g} Gaussian DP, so rho = {self.rho:.4g} zCDP; "
+            f"neighbours: {self.relation}; {self.mechanism})."
         )

@@ -7,15 +7,16 @@ Two short transactions around every draw, both durable (see ledger.md):
     3. store    the result, where none is stored yet; return the *stored* bytes
 
 A crash between 1 and 3 wastes budget or is repaired by a retry; it never spends twice or answers twice.
+
+A ledger has one account for everybody, or one for each cohort, each with the whole cap (see cohorts.md).
 """
 
 from __future__ import annotations
 
 import json
-import math
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -23,28 +24,28 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
-from tacit.core.budget import UNITS, Budget
+from tacit.core.accounts import (
+    EVERYBODY,
+    Account,
+    account_of,
+    accounts_in,
+    adopted,
+    cohorts_table,
+    cost_of,
+    enrol,
+    members_table,
+    metadata,
+    terms_table,
+    whole,
+)
+from tacit.core.budget import UNITS, ZCDP, Budget
+from tacit.core.cohorts import Cohort
 from tacit.core.database import connect, perform, retrying
-from tacit.core.events import Event, price
+from tacit.core.events import Event
 from tacit.errors import BudgetError, InputError, RequestConflictError, StateError
 
-metadata = sa.MetaData()
 LARGEST = 2**62  # above every cap; a cap and this together still fit into 64 bits
 
-_account = sa.Table(
-    "tacit_account",
-    metadata,
-    sa.Column("id", sa.Integer, sa.CheckConstraint("id = 1"), primary_key=True),
-    sa.Column("name", sa.Text, nullable=False),
-    sa.Column("measure", sa.Text, nullable=False),
-    sa.Column("cap", sa.BigInteger, nullable=False),
-    sa.Column("spent", sa.BigInteger, nullable=False),
-    sa.Column("epsilon", sa.Float),
-    sa.Column("delta", sa.Float, nullable=False),
-    sa.Column("rho", sa.Float),
-    sa.Column("created", sa.Float, nullable=False),
-    sa.CheckConstraint("spent >= 0 AND spent <= cap", name="tacit_within_budget"),
-)
 _charges = sa.Table(
     "tacit_charges",
     metadata,
@@ -72,11 +73,6 @@ class Charge:
     answered: bool
 
 
-def cost_of(event: Event, measure: str) -> int:
-    """The price in whole units, rounded up."""
-    return math.ceil(price(event, measure) * UNITS)
-
-
 class Ledger:
     """A budget kept in a database: `Ledger.create(url, budget)` once, `Ledger.open(url)` ever after."""
 
@@ -85,38 +81,43 @@ class Ledger:
         self.budget = budget
 
     @classmethod
-    def create(cls, url: str | sa.Engine, budget: Budget) -> Ledger:
+    def create(cls, url: str | sa.Engine, budget: Budget, mixed: bool = False) -> Ledger:
+        """A new ledger. `mixed` is for Gaussian releases and single decisions side by side.
+
+        An `(epsilon, delta)` budget buys a little less noise where only Gaussian releases are charged to it, and
+        is therefore reserved for them from the first one on. With `mixed` it is counted in zCDP throughout.
+        """
         engine = connect(url) if isinstance(url, str) else url
         retrying(lambda: metadata.create_all(engine))
-        perform(engine, lambda connection: cls.establish(connection, budget))
+        perform(engine, lambda connection: cls.establish(connection, budget, mixed))
         return cls(engine, budget)
 
     @staticmethod
-    def establish(connection: sa.Connection, budget: Budget) -> None:
-        """Writes the account inside a transaction of the caller's (a study is created whole or not at all)."""
-        cap = int(budget.amount * UNITS)
+    def establish(connection: sa.Connection, budget: Budget, mixed: bool = False) -> None:
+        """Writes the terms inside a transaction of the caller's (a study is created whole or not at all)."""
+        measure = ZCDP if mixed and not budget.pure else budget.measure
+        cap = whole(budget, measure)
         if cap < 1 or cap >= LARGEST:
             raise InputError(f"a budget of {budget} is too small or too large to be counted: choose another.")
-        account = {
-            "id": 1,
-            "name": secrets.token_hex(8),
-            "measure": budget.measure,
-            "cap": cap,
-            "spent": 0,
-            "created": time.time(),
-        }
+        if budget.share != 1:
+            raise InputError(f"a ledger keeps a whole budget, got {budget}: parts of it are for releases.")
         terms = {"epsilon": budget.epsilon, "delta": budget.delta, "rho": budget.rho}
+        named = {"id": 1, "name": secrets.token_hex(8), "created": time.time()}
+        everybody = {"name": EVERYBODY, "measure": measure, "cap": cap, "spent": 0}
         try:
-            connection.execute(sa.insert(_account).values(account | terms))
+            connection.execute(sa.insert(terms_table).values(named | terms))
         except IntegrityError:
             raise StateError("this database already holds a ledger: open it with Ledger.open(url).") from None
+        connection.execute(sa.insert(cohorts_table).values(everybody))
 
     @classmethod
     def open(cls, url: str | sa.Engine) -> Ledger:
         engine = connect(url, create=False) if isinstance(url, str) else url
-        if not sa.inspect(engine).has_table(_account.name):
+        if not sa.inspect(engine).has_table(terms_table.name):
             raise StateError("this database holds no ledger: make one with Ledger.create(url, budget).")
-        row = perform(engine, lambda connection: connection.execute(sa.select(_account)).one_or_none())
+        if not sa.inspect(engine).has_table(cohorts_table.name):
+            retrying(lambda: metadata.create_all(engine, tables=[cohorts_table, members_table]))
+        row = perform(engine, adopted)
         if row is None:
             raise StateError("this database holds no ledger: make one with Ledger.create(url, budget).")
         return cls(engine, Budget(epsilon=row.epsilon, delta=row.delta, rho=row.rho))
@@ -131,22 +132,57 @@ class Ledger:
             return cls.create(engine, budget)
         return cls.open(engine)  # somebody else made it in the meantime
 
+    def add_cohort(self, cohort: Cohort) -> None:
+        """Opens an account of its own for a cohort, with the whole budget as its cap.
+
+        From the first one on the ledger is divided: every release names the cohort that it is about. Opening the
+        same cohort again changes nothing.
+        """
+
+        def attempt(connection: sa.Connection) -> None:
+            everybody, *others = accounts_in(connection)
+            if any(other.cohort == cohort for other in others):
+                return
+            if everybody.spent:
+                raise StateError("this ledger was spent from for everybody: it cannot be divided into cohorts.")
+            for other in others:
+                assert other.cohort is not None
+                if other.cohort.name == cohort.name or other.cohort.overlaps(cohort):
+                    raise StateError(
+                        f"cohort {cohort.name!r} overlaps with cohort {other.cohort.name!r}, which holds records "
+                        f"{other.cohort.first} to {other.cohort.last}: a record belongs to one cohort."
+                    )
+            # What is for everybody has no room any more; its measure stays the one that cohorts begin with.
+            connection.execute(sa.update(cohorts_table).where(cohorts_table.c.name == EVERYBODY).values(cap=0))
+            opened = {"measure": everybody.measure, "cap": whole(self.budget, everybody.measure), "spent": 0}
+            connection.execute(sa.insert(cohorts_table).values(asdict(cohort) | opened))
+
+        perform(self._engine, attempt, queue=cohorts_table)
+
     def spend(
-        self, request: str, event: Event, about: dict[str, Any], draw: Callable[[], bytes], binding: str = ""
+        self,
+        request: str,
+        event: Event,
+        about: dict[str, Any],
+        draw: Callable[[], bytes],
+        binding: str = "",
+        cohort: Cohort | None = None,
+        members: Iterable[str] = (),
     ) -> bytes:
         """Charges the event, then draws, stores and returns the result; the same request returns the same bytes.
 
         `about` is public and is shown with the charge. `binding` is a digest of what is private about the request (the
-        visitor's context, say). Both must be the same when a request is repeated.
+        visitor's context, say). Both must be the same when a request is repeated. `members` are the people of a
+        cohort who are counted by name: from now on they are of this cohort and of no other.
         """
+        named = {} if cohort is None else {"cohort": cohort.name}
         charge = {
             "request": request,
             "kind": type(event).__name__.lower(),
-            "parameters": json.dumps(about | asdict(event), sort_keys=True),
+            "parameters": json.dumps(about | named | asdict(event), sort_keys=True),
             "binding": binding,
-            "cost": cost_of(event, self.budget.measure),
         }
-        stored = self._charge(charge)
+        stored = self._charge(charge, event, cohort, members)
         return stored if stored is not None else self._store(request, draw())
 
     def stored(self, request: str) -> bytes | None:
@@ -155,27 +191,41 @@ class Ledger:
         result = perform(self._engine, lambda connection: connection.execute(query).scalar())
         return None if result is None else bytes(result)
 
-    def require_room(self, event: Event) -> None:
-        """Fails if the event would not fit now. Free, and no promise: somebody else may spend first."""
-        spent, cap = self._balance()
-        if spent + (cost := cost_of(event, self.budget.measure)) > cap:
-            raise BudgetError(_refusal(spent, cost, cap, self.budget))
+    def require_room(self, *events: Event, cohort: Cohort | None = None) -> None:
+        """Fails if the events would not fit now. Free, and no promise: somebody else may spend first."""
+        account = self.account(cohort)
+        cost = 0
+        for event in events:
+            account = account.paying(event, self.budget)
+            cost += cost_of(event, account.measure)
+        if account.spent + cost > account.cap:
+            raise BudgetError(_refusal(account, cost, self.budget))
 
     def receipt(self, request: str) -> dict[str, Any] | None:
         """What a policy carries to show that it was paid for: the ledger's name, the request, the charge's number."""
-        name = sa.select(_account.c.name).scalar_subquery().label("name")
+        name = sa.select(terms_table.c.name).scalar_subquery().label("name")
         query = sa.select(name, _charges.c.number).where(_charges.c.request == request)
         row = perform(self._engine, lambda connection: connection.execute(query).one_or_none())
         return None if row is None else {"ledger": row.name, "request": request, "number": int(row.number)}
 
+    def accounts(self) -> list[Account]:
+        """Every account that can be spent from: that for everybody, or one for each cohort."""
+        everybody, *others = perform(self._engine, accounts_in)
+        return others or [everybody]
+
+    def account(self, cohort: Cohort | None = None) -> Account:
+        """The account of a cohort; that for everybody without one."""
+        return perform(self._engine, lambda connection: account_of(connection, cohort))
+
     @property
     def spent(self) -> float:
-        return self._balance()[0] / UNITS
+        """What has been spent on any one person: the most that any account has paid."""
+        return max(account.spent for account in self.accounts()) / UNITS
 
     @property
     def remaining(self) -> float:
-        spent, cap = self._balance()
-        return (cap - spent) / UNITS
+        """What every account has left."""
+        return min(account.remaining for account in self.accounts()) / UNITS
 
     def charges(self) -> list[Charge]:
         """Every charge ever made, oldest first."""
@@ -188,14 +238,11 @@ class Ledger:
             for r in rows
         ]
 
-    def _balance(self) -> tuple[int, int]:
-        query = sa.select(_account.c.spent, _account.c.cap)
-        row = perform(self._engine, lambda connection: connection.execute(query).one())
-        return int(row.spent), int(row.cap)
-
-    def _charge(self, charge: dict[str, Any]) -> bytes | None:
+    def _charge(
+        self, charge: dict[str, Any], event: Event, cohort: Cohort | None, members: Iterable[str]
+    ) -> bytes | None:
         """Transaction 1. Returns the stored result of an earlier identical request, or None: go and draw."""
-        request, cost = charge["request"], charge["cost"]
+        request = charge["request"]
 
         def attempt(connection: sa.Connection) -> bytes | None:
             row = connection.execute(sa.select(_charges).where(_charges.c.request == request)).one_or_none()
@@ -204,17 +251,25 @@ class Ledger:
                     raise RequestConflictError(
                         f"request {request!r} was made before with other parameters: choose another request id."
                     )
+                if row.result is None and cohort is not None:
+                    enrol(connection, cohort, members)
                 return None if row.result is None else bytes(row.result)
-            after = _account.c.spent + min(cost, LARGEST)
-            paid = connection.execute(sa.update(_account).where(after <= _account.c.cap).values(spent=after))
+            account = account_of(connection, cohort).paying(event, self.budget)
+            cost = cost_of(event, account.measure)
+            after = cohorts_table.c.spent + min(cost, LARGEST)
+            mine = cohorts_table.c.name == (EVERYBODY if cohort is None else cohort.name)
+            payment = {"spent": after, "measure": account.measure, "cap": account.cap}
+            paid = connection.execute(sa.update(cohorts_table).where(mine, after <= account.cap).values(payment))
             if paid.rowcount != 1:
-                account = connection.execute(sa.select(_account.c.spent, _account.c.cap)).one()
-                raise BudgetError(_refusal(int(account.spent), cost, int(account.cap), self.budget))
+                raise BudgetError(_refusal(account, cost, self.budget))
+            if cohort is not None:
+                enrol(connection, cohort, members)
             number = sa.select(sa.func.count()).select_from(_charges).scalar_subquery() + 1
-            connection.execute(sa.insert(_charges).values(charge | {"number": number, "created": time.time()}))
+            written = charge | {"cost": cost, "number": number, "created": time.time()}
+            connection.execute(sa.insert(_charges).values(written))
             return None
 
-        return perform(self._engine, attempt, queue=_account)
+        return perform(self._engine, attempt, queue=cohorts_table)
 
     def _store(self, request: str, result: bytes) -> bytes:
         """Transaction 2. First writer wins; everybody returns what is stored."""
@@ -237,10 +292,13 @@ def unit_of(budget: Budget) -> str:
     return "epsilon" if budget.pure else "rho"
 
 
-def _refusal(spent: int, asked: int, cap: int, budget: Budget) -> str:
+def _refusal(account: Account, asked: int, budget: Budget) -> str:
     unit = unit_of(budget)
-    have, want, left = spent / UNITS, min(asked, 10**300) / UNITS, (cap - spent) / UNITS
+    have = account.spent / UNITS
+    want = min(asked, 10**300) / UNITS
+    left = account.remaining / UNITS
+    whose = "" if account.cohort is None else f" of cohort {account.cohort.name!r}"
     return (
-        f"the budget ({budget}) does not cover this: spent {unit}={have:.6g}, asked {unit}={want:.6g}, "
-        f"left {unit}={left:.6g} of {cap / UNITS:.6g}; a released policy can be reused for free."
+        f"the budget{whose} ({budget}) does not cover this: spent {unit}={have:.6g}, asked {unit}={want:.6g}, "
+        f"left {unit}={left:.6g} of {account.cap / UNITS:.6g}; a released policy can be reused for free."
     )

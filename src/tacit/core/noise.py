@@ -9,15 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.core.budget import ZCDP
-from tacit.core.events import Gaussian, price
+from tacit.core.budget import GAUSSIAN, ZCDP
+from tacit.core.events import ROUNDING_SCALE, Gaussian, price
 from tacit.errors import InputError
 
 
-def gaussian_scale(sensitivity: int, rho: float) -> float:
-    """The smallest double `sigma` (up to an ulp) with `Delta^2 / (2 sigma^2) <= rho`, checked in rationals."""
-    scale = sensitivity / math.sqrt(2.0 * rho)
-    while price(Gaussian(sensitivity, scale), ZCDP) > Fraction(rho):
+def gaussian_scale(sensitivity: int, rho: float, measure: str = GAUSSIAN) -> float:
+    """The smallest double `sigma` (up to an ulp) that costs at most `rho` in this measure, checked in rationals.
+
+    sigma^2 = Delta^2 / (2 rho), and r^2 more where the proof for discrete noise needs it (gaussian.md).
+    """
+    extra = ROUNDING_SCALE if measure == GAUSSIAN else 0
+    scale = math.hypot(sensitivity / math.sqrt(2.0 * rho), extra)
+    while price(Gaussian(sensitivity, scale), measure) > Fraction(rho):
         scale = math.nextafter(scale, math.inf)
     return scale
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.core.budget import Budget, Guarantee, epsilon_of_rho
+from tacit.core.budget import GAUSSIAN, Budget, Guarantee
 from tacit.core.contribution import Encoding
+from tacit.core.curve import gaussian_epsilon
 from tacit.core.events import Gaussian
 from tacit.core.ledger import Ledger
 from tacit.core.noise import discrete_gaussian, gaussian_scale, simulated_gaussian
@@ -34,11 +35,12 @@ class Released:
     receipt: dict[str, Any] | None = None
 
 
-def guarantee_of(budget: Budget, unit: str, private: bool) -> Guarantee:
+def guarantee_of(budget: Budget, rho: float, unit: str, private: bool) -> Guarantee:
+    """What Gaussian noise worth `rho` promises, at the budget's delta."""
     delta = budget.delta or REPORTING_DELTA
     return Guarantee(
-        rho=budget.zcdp,
-        epsilon=epsilon_of_rho(budget.zcdp, delta),
+        rho=rho,
+        epsilon=gaussian_epsilon(rho, delta),
         delta=delta,
         private=private,
         unit=unit,
@@ -46,27 +48,32 @@ def guarantee_of(budget: Budget, unit: str, private: bool) -> Guarantee:
     )
 
 
-def release_event(encoding: Encoding, budget: Budget) -> Gaussian:
-    """The noise that spends all of `budget` on one release."""
-    return Gaussian(encoding.sensitivity, gaussian_scale(encoding.sensitivity, budget.zcdp))
+def release_event(encoding: Encoding, budget: Budget, measure: str = GAUSSIAN) -> Gaussian:
+    """The noise that spends all of `budget` on one release, as an account of this measure counts."""
+    scale = gaussian_scale(encoding.sensitivity, budget.amount(measure), measure)
+    return Gaussian(encoding.sensitivity, scale)
 
 
 def release_gaussian(
     total: PrivateSum, budget: Budget, ledger: Ledger, request: str, about: dict[str, Any]
 ) -> Released:
-    """The sum with discrete Gaussian noise: `rho = Delta^2 / (2 sigma^2)` zCDP, charged before it is drawn.
+    """The sum with discrete Gaussian noise: `rho = Delta^2 / (2 sigma^2)`, charged before it is drawn.
 
-    `about` is public and becomes part of the request: the same id with another `about` is refused.
+    `about` is public and becomes part of the request: the same id with another `about` is refused. The sum of a
+    cohort is charged to that cohort's account.
     """
-    event = release_event(total.encoding, budget)
+    measure = ledger.account(total.cohort).measure
+    event = release_event(total.encoding, budget, measure)
     stored = ledger.spend(
         request,
         event,
         about | {"records": total.records, "unit": total.unit},
         draw=lambda: discrete_gaussian(total._value(), event).astype("<i8").tobytes(),
+        cohort=total.cohort,
+        members=total.members(),
     )
     values = np.frombuffer(stored, dtype="<i8").astype(np.int64)
-    promise = guarantee_of(budget, total.unit, private=True)
+    promise = guarantee_of(budget, budget.amount(measure), total.unit, private=True)
     return Released(values, event.scale, total.records, total.encoding.bits, promise, ledger.receipt(request))
 
 
@@ -74,4 +81,5 @@ def simulate_gaussian(total: PrivateSum, budget: Budget, rng: np.random.Generato
     """What a release would look like, from a seeded generator. Marked as not private; charges nothing."""
     scale = release_event(total.encoding, budget).scale
     values = simulated_gaussian(total._value(), scale, rng)
-    return Released(values, scale, total.records, total.encoding.bits, guarantee_of(budget, total.unit, private=False))
+    promise = guarantee_of(budget, budget.gaussian, total.unit, private=False)
+    return Released(values, scale, total.records, total.encoding.bits, promise)

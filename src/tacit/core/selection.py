@@ -131,5 +131,7 @@ def release_choice(
         about | {"unit": total.unit, "candidates": len(theta)},
         draw=lambda: noisy_max(theta @ total._value(), event, delta).to_bytes(8, "little"),
         binding=binding,
+        cohort=total.cohort,
+        members=total.members(),
     )
     return int.from_bytes(stored, "little")

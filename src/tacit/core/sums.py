@@ -10,6 +10,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
+from tacit.core.cohorts import Cohort, Span, joined
 from tacit.core.contribution import Array, Encoding
 from tacit.errors import InputError, StateError
 
@@ -21,12 +22,16 @@ class PrivateSum:
 
     The number of records is public (neighbours differ in a record's values, not in its presence);
     everything else leaves only through `tacit.core.release` and `tacit.core.selection`.
+
+    A sum of a `cohort` takes records of that cohort only, each once, by their numbers.
     """
 
     unit = "record"
 
-    def __init__(self, encoding: Encoding) -> None:
+    def __init__(self, encoding: Encoding, cohort: Cohort | None = None) -> None:
         self.encoding = encoding
+        self.cohort = cohort
+        self._spans: list[Span] = []
         self._records = 0
         self._merged = False
         self._total: Integers = np.zeros(encoding.rank, dtype=np.int64)
@@ -35,34 +40,65 @@ class PrivateSum:
     def records(self) -> int:
         return self._records
 
-    def add(self, rows: Array, records: int, users: Sequence[Any] | None = None) -> None:
-        """Adds a block of floating-point rows, of which the first `records` count (the rest are padding)."""
+    def add(
+        self,
+        rows: Array,
+        records: int,
+        users: Sequence[Any] | None = None,
+        first: int | None = None,
+    ) -> None:
+        """Adds a block of floating-point rows, of which the first `records` count (the rest are padding).
+
+        In a cohort `first` is the number of the first of them.
+        """
         if not 0 <= records <= rows.shape[0]:
             raise InputError(f"of {rows.shape[0]} rows 0 to {rows.shape[0]} can count, got {records}.")
-        self.reserve(records)
+        spans = self.reserve(records, first)
         self._collect(_encoder(self.encoding, getattr(rows, "is_cuda", False))(rows)[:records, :], users)
         self._records += records
+        self._spans = spans
 
-    def reserve(self, records: int) -> None:
-        """Fails, before anything is touched, if so many more records would pass the horizon."""
+    def reserve(self, records: int, first: int | None = None) -> list[Span]:
+        """Fails, before anything is touched, if so many more records may not be added.
+
+        Returns the numbers that are in with them.
+        """
+        self._require_room(records)
+        if self.cohort is None or not records:
+            return self._spans
+        if first is None:
+            raise InputError(f"records of cohort {self.cohort.name!r} have numbers: pass first=...")
+        span = (first, first + records)
+        self.cohort.require(span)
+        return joined(self._spans, [span])
+
+    def merge(self, other: PrivateSum) -> None:
+        """Takes over another sum's records, exactly. The other is spent: counting it again would break the bound."""
+        if type(other) is not type(self) or other.encoding != self.encoding:
+            raise InputError("only sums of one encoding and one privacy unit merge: make both from one design.")
+        if other.cohort != self.cohort:
+            raise InputError("only sums of one cohort merge: a record belongs to one cohort.")
+        if other is self:
+            raise InputError("a sum cannot be merged with itself: that would count every record twice.")
+        self._require_room(other._records)
+        other._require_own()
+        spans = joined(self._spans, other._spans)
+        self._absorb(other)
+        self._records += other._records
+        self._spans = spans
+        other._merged = True
+
+    def members(self) -> list[str]:
+        """Whose records are in, where people are counted by name."""
+        return []
+
+    def _require_room(self, records: int) -> None:
         self._require_own()
         if self._records + records > self.encoding.horizon:
             raise StateError(
                 f"the horizon is {self.encoding.horizon} rounds and {self._records} are in: "
                 f"{records} more do not fit; build a design with a larger horizon."
             )
-
-    def merge(self, other: PrivateSum) -> None:
-        """Takes over another sum's records, exactly. The other is spent: counting it again would break the bound."""
-        if type(other) is not type(self) or other.encoding != self.encoding:
-            raise InputError("only sums of one encoding and one privacy unit merge: make both from one design.")
-        if other is self:
-            raise InputError("a sum cannot be merged with itself: that would count every record twice.")
-        self.reserve(other._records)
-        other._require_own()
-        self._absorb(other)
-        self._records += other._records
-        other._merged = True
 
     def _require_own(self) -> None:
         if self._merged:
@@ -94,10 +130,13 @@ class UserSum(PrivateSum):
 
     unit = "user"
 
-    def __init__(self, encoding: Encoding) -> None:
-        super().__init__(encoding)
+    def __init__(self, encoding: Encoding, cohort: Cohort | None = None) -> None:
+        super().__init__(encoding, cohort)
         self._index: dict[str, int] = {}
         self._rows: Integers = np.zeros((0, encoding.rank), dtype=np.int64)
+
+    def members(self) -> list[str]:
+        return list(self._index)
 
     def _collect(self, units: Array, users: Sequence[Any] | None) -> None:
         if users is None or len(users) != units.shape[0]:
@@ -125,10 +164,11 @@ class UserSum(PrivateSum):
 UNITS_OF_PRIVACY: dict[str, type[PrivateSum]] = {cls.unit: cls for cls in (PrivateSum, UserSum)}
 
 
-def private_sum(encoding: Encoding, unit: str) -> PrivateSum:
+def private_sum(encoding: Encoding, unit: str, cohort: Cohort | None = None) -> PrivateSum:
+    """An empty sum for records, or for users."""
     if unit not in UNITS_OF_PRIVACY:
         raise InputError(f"unit must be one of {', '.join(UNITS_OF_PRIVACY)}, got {unit!r}.")
-    return UNITS_OF_PRIVACY[unit](encoding)
+    return UNITS_OF_PRIVACY[unit](encoding, cohort)
 
 
 @lru_cache(maxsize=16)

@@ -6,6 +6,7 @@ The planner reckons with the same choices.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -33,8 +34,8 @@ def default_rank(horizon: int) -> int:
 
 
 def first_part(budget: Budget) -> Budget:
-    """What the first of two looks spends, in whole units of the ledger."""
-    return Budget(rho=Budget(rho=FIRST_LOOK * budget.zcdp).zcdp)
+    """What the first of two looks spends."""
+    return replace(budget, share=FIRST_LOOK * budget.share)
 
 
 def tune(
@@ -45,7 +46,7 @@ def tune(
     Phi = features(problem.public_points(TUNING_POINTS, rng))
     d, V = linalg.eigh(Phi.T @ Phi / len(Phi))
     # A pure budget buys no Gaussian noise; its decisions are about as noisy as epsilon^2 / 8 zCDP would be.
-    rho = (budget.epsilon or 0.0) ** 2 / 8 if budget.pure else budget.zcdp
+    rho = (budget.epsilon or 0.0) ** 2 / 8 if budget.pure else budget.gaussian
     multiplier = 1.0 / math.sqrt(2.0 * rho)
     return choose_tau(Phi @ V, np.maximum(d, 0.0), horizon=horizon, multiplier=multiplier, signal=signal, noise=noise)
 

@@ -135,7 +135,11 @@ class Design:
     @property
     def rest(self) -> Budget | None:
         """What is kept for the second look: nothing is lost between the two."""
-        return None if self.whole is None else Budget(rho=self.whole.zcdp - self.budget.zcdp)
+        if self.whole is None:
+            return None
+        if self.budget.rho != self.whole.rho:  # a design of an earlier version states parts as rho
+            return Budget(rho=self.whole.zcdp - self.budget.zcdp)
+        return replace(self.whole, share=self.whole.share - self.budget.share)
 
     @property
     def encoding(self) -> Encoding:
@@ -338,7 +342,7 @@ def _check(
         raise InputError(f"budget must be a tacit.Budget, got {budget!r}: write Budget(epsilon=1.0, delta=1e-6).")
     if rank is not None and (not isinstance(rank, int | np.integer) or rank < 1):
         raise InputError(f"rank must be a whole number of at least 1, got {rank!r}.")
-    _ = budget.amount  # a budget too small to be counted fails here
+    _ = budget.amount(budget.measure)  # a budget too small to be counted fails here
     for name, value in (("tau", tau), ("clip", clip)):
         if value is not None and not value > 0:
             raise InputError(f"{name} must be positive, got {value!r}.")

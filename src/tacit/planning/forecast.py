@@ -185,12 +185,12 @@ class Plan:
         if budget.pure:
             rhos = [(budget.epsilon or 0.0) ** 2 / 8]
         elif self.looks == 1:
-            rhos = [budget.zcdp * choose_layout(self.problem, 1, budget).influence_share]
+            rhos = [budget.gaussian * choose_layout(self.problem, 1, budget).influence_share]
         else:
             first = first_part(budget)
             rhos = [
-                first.zcdp * choose_layout(self.problem, 1, budget, first=True).influence_share,
-                (budget.zcdp - first.zcdp) * choose_layout(self.problem, 1, budget).influence_share,
+                first.gaussian * choose_layout(self.problem, 1, budget, first=True).influence_share,
+                (budget.gaussian - first.gaussian) * choose_layout(self.problem, 1, budget).influence_share,
             ]
         return [1.0 / math.sqrt(2.0 * rho) for rho in rhos]
 

@@ -10,7 +10,7 @@ import numpy as np
 from tacit.arena.learners.featured import FeatureLearner
 from tacit.arena.learners.fourier import random_fourier
 from tacit.arena.learners.posterior import PRIOR
-from tacit.arena.mechanisms import gaussian, gaussian_sigma, zcdp
+from tacit.arena.mechanisms import gaussian, gaussian_sigma, noise_rho
 from tacit.arena.protocol import Rng, Setting
 from tacit.design.features import clipped
 from tacit.tables import Floats
@@ -127,7 +127,7 @@ class FTSPrivate(FTS):
     def __init__(self, setting: Setting, rng: Rng) -> None:
         super().__init__(setting, rng)
         self.clip = math.sqrt(PRIOR * self.phi.size) if setting.private else math.inf
-        self.sigma = gaussian_sigma(self.sensitivity, zcdp(setting) / MEETINGS)
+        self.sigma = gaussian_sigma(self.sensitivity, noise_rho(setting) / MEETINGS)
 
     @property
     def sensitivity(self) -> float:

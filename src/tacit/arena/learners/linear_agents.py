@@ -9,7 +9,7 @@ import numpy as np
 
 from tacit.arena.learners.gram import SENSITIVITY, packed_size
 from tacit.arena.learners.linear import LinearUCB
-from tacit.arena.mechanisms import Tree, zcdp
+from tacit.arena.mechanisms import Tree, noise_rho
 from tacit.arena.protocol import Rng, Setting
 from tacit.tables import Floats
 
@@ -45,7 +45,7 @@ class LinearAgents(LinearUCB):
         self.own, self.round = np.zeros((AGENTS, size)), 0  # own: PRIVATE to each agent
 
     def _tree(self, size: int) -> Tree:
-        return Tree(size, self.meetings, SENSITIVITY, zcdp(self.setting), self.rng)
+        return Tree(size, self.meetings, SENSITIVITY, noise_rho(self.setting), self.rng)
 
     @property
     def last_sigma(self) -> float:

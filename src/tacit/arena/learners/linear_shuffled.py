@@ -9,7 +9,7 @@ import numpy as np
 
 from tacit.arena.learners.gram import SENSITIVITY, packed_size
 from tacit.arena.learners.linear import LinearUCB
-from tacit.arena.mechanisms import gaussian, gaussian_sigma, zcdp
+from tacit.arena.mechanisms import gaussian, gaussian_sigma, noise_rho
 from tacit.arena.protocol import Rng, Setting
 from tacit.tables import Floats
 
@@ -38,7 +38,7 @@ class LinearShuffled(LinearUCB):
     counterpart: ClassVar[str | None] = "linucb"
 
     def __init__(self, setting: Setting, rng: Rng) -> None:
-        self.sigma = gaussian_sigma(SENSITIVITY, zcdp(setting))
+        self.sigma = gaussian_sigma(SENSITIVITY, noise_rho(setting))
         self.batch = math.ceil(setting.horizon**0.7) if setting.private else 1
         super().__init__(setting, rng)
         self.sum, self.waiting = np.zeros((2, packed_size(self.size)))

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from tacit.arena.learners.gram import SENSITIVITY, packed_size
 from tacit.arena.learners.linear import LinearUCB
-from tacit.arena.mechanisms import Tree, zcdp
+from tacit.arena.mechanisms import Tree, noise_rho
 from tacit.arena.protocol import Rng, Setting
 from tacit.tables import Floats
 
@@ -34,7 +34,7 @@ class LinUCBTree(LinearUCB):
         self.tree = self._tree(packed_size(self.size))
 
     def _tree(self, size: int) -> Tree:
-        return Tree(size, self.setting.horizon, SENSITIVITY, zcdp(self.setting), self.rng)
+        return Tree(size, self.setting.horizon, SENSITIVITY, noise_rho(self.setting), self.rng)
 
     @property
     def last_sigma(self) -> float:
