@@ -27,7 +27,7 @@ from sqlalchemy import make_url
 
 from helpers import BUDGET, small_problem
 from tacit import Bandit, Budget, BudgetError, Ledger, StateError
-from tacit.core import database
+from tacit.core import Cohort, database
 from tacit.core.events import PermuteAndFlip
 
 Urls = Callable[[], str]
@@ -191,6 +191,15 @@ def create_study(url: str, seed: int) -> str | None:
         return make_study(url, seed=seed).design.fingerprint
     except StateError:
         return None
+
+
+def open_cohort(url: str, name: str, first: int) -> bool:
+    """Whether this process was the one to open a cohort that overlaps with what the others want."""
+    try:
+        Ledger.open(url).add_cohort(Cohort(name, first, first + 100))
+    except StateError:
+        return False
+    return True
 
 
 def read_balance(url: str, request: str, epsilon: float, times: int) -> bool:

@@ -8,7 +8,7 @@ from tacit._version import __version__
 if TYPE_CHECKING:
     from tacit import contexts, kernels, paper
     from tacit.bandit import Bandit, Decision
-    from tacit.core import Budget, Guarantee, Ledger
+    from tacit.core import Budget, Cohort, Guarantee, Ledger
     from tacit.design import Design
     from tacit.domains import Ball, Box, Catalogue, Categories, Mixed, Simplex
     from tacit.errors import BudgetError, InputError, RequestConflictError, StateError, TacitError
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # driver, nor a GPU worker OpenDP.
 _ROOMS = {
     "bandit": ("Bandit", "Decision"),
-    "core": ("Budget", "Guarantee", "Ledger"),
+    "core": ("Budget", "Cohort", "Guarantee", "Ledger"),
     "design": ("Design",),
     "domains": ("Ball", "Box", "Catalogue", "Categories", "Mixed", "Simplex"),
     "errors": ("BudgetError", "InputError", "RequestConflictError", "StateError", "TacitError"),
@@ -40,7 +40,8 @@ _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 _MODULES = ("contexts", "kernels", "paper")
 
 __all__ = [
-    "Ball", "Bandit", "Box", "Budget", "BudgetError", "Catalogue", "Categorical", "Categories", "Decision", "Design",
+    "Ball", "Bandit", "Box", "Budget", "BudgetError", "Catalogue", "Categorical", "Categories", "Cohort", "Decision",
+    "Design",
     "Guarantee", "InputError", "Joint", "Ledger", "Linear", "Matern", "Mixed", "Policy", "Problem", "RBF",
     "RationalQuadratic", "RequestConflictError", "Separable", "Simplex", "StateError", "Statistic", "TacitError",
     "__version__", "contexts", "decide_once", "kernels", "paper", "plan", "refine",

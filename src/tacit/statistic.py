@@ -10,7 +10,7 @@ import numpy as np
 from array_api_compat import device
 
 from tacit.arrays import Array, Engine, engine
-from tacit.core import Ledger, PrivateSum, private_sum, release_gaussian, simulate_gaussian
+from tacit.core import Cohort, Ledger, PrivateSum, private_sum, release_gaussian, simulate_gaussian
 from tacit.design import Design
 from tacit.errors import InputError, StateError
 from tacit.policy import Policy
@@ -23,11 +23,11 @@ quiet = np.errstate(all="ignore")  # a warning that depends on a private value w
 class Statistic:
     """b = sum_i q_s(w_i) y_i in exact integers. Private: it shows its size and nothing else."""
 
-    def __init__(self, design: Design, device: str | Engine | None = None) -> None:
+    def __init__(self, design: Design, device: str | Engine | None = None, cohort: Cohort | None = None) -> None:
         self.design = design
         self._engine = engine(device)
         self._rows = design.writer(self._engine)
-        self._sum = private_sum(design.encoding, design.unit)
+        self._sum = private_sum(design.encoding, design.unit, cohort)
         self._request = f"release-{secrets.token_hex(8)}"
 
     @property
@@ -37,7 +37,14 @@ class Statistic:
 
     @quiet
     def add(
-        self, actions: Any, contexts: Any, rewards: Any, *, users: Any = None, progress: Progress = silent
+        self,
+        actions: Any,
+        contexts: Any,
+        rewards: Any,
+        *,
+        users: Any = None,
+        first: int | None = None,
+        progress: Progress = silent,
     ) -> Statistic:
         """Adds records from NumPy, pandas, polars or Arrow, in as many pieces as one likes.
 
@@ -48,7 +55,8 @@ class Statistic:
         | NaN, None, text, an unknown label  | the record counts, and adds nothing       |
 
         None of these raises: an error that depends on a private value would leak it. With `unit="user"` pass one user
-        id per record; records without one count as one user's.
+        id per record; records without one count as one user's. In a statistic of a cohort `first` is the number of
+        the first of these records in the study.
         """
         problem = self.design.problem
         played, came = problem.actions.read(actions, "actions"), problem.contexts.read(contexts, "contexts")
@@ -57,22 +65,29 @@ class Statistic:
         y = problem.scale_reward(vector(rewards, played.rows, "rewards"))
         points = np.hstack([problem.actions.encode(played.columns), problem.contexts.encode(came.columns)])
         ids = None if users is None else labels(users, played.rows, "users")
-        self.add_points(points, y, ids, progress)
+        self.add_points(points, y, ids, first, progress)
         return self
 
     @quiet
     def add_points(
-        self, points: Floats, y: Floats, users: Sequence[Any] | None = None, progress: Progress = silent
+        self,
+        points: Floats,
+        y: Floats,
+        users: Sequence[Any] | None = None,
+        first: int | None = None,
+        progress: Progress = silent,
     ) -> None:
         """The same in unit coordinates, with rewards scaled to [-1, 1]: all of them are added, or none."""
         total, height = points.shape[0], self._engine.rows
-        self._sum.reserve(total)
+        self._sum.reserve(total, first)
         blocks = [slice(start, min(start + height, total)) for start in range(0, total, height)]
 
         def collect(mine: list[slice]) -> PrivateSum:
-            part = private_sum(self.design.encoding, self.design.unit)
+            part = private_sum(self.design.encoding, self.design.unit, self._sum.cohort)
             for at in mine:
-                self._add_block(part, points[at, :], y[at], None if users is None else users[at])
+                ids = None if users is None else users[at]
+                number = None if first is None else first + at.start
+                self._add_block(part, points[at, :], y[at], ids, number)
                 if mine[0].start == 0:
                     progress("adding records", at.start, total)
             return part
@@ -104,7 +119,9 @@ class Statistic:
         """What a release would look like, from a seeded generator: free, reproducible, and marked NOT private."""
         return Policy.from_release(self.design, simulate_gaussian(self._sum, self.design.budget, rng))
 
-    def _add_block(self, part: PrivateSum, points: Array, y: Array, users: Sequence[Any] | None) -> None:
+    def _add_block(
+        self, part: PrivateSum, points: Array, y: Array, users: Sequence[Any] | None, first: int | None
+    ) -> None:
         """A block of always the same shape: one record cannot change the rounding of another."""
         on, n = self._engine, points.shape[0]
         xp, points, y = on.xp, on.put(points), on.put(y)
@@ -115,7 +132,7 @@ class Statistic:
             points, y, counts = (
                 _padded(xp, array, on.rows, fill) for array, fill in ((points, 0.5), (y, 0.0), (counts, 0.0))
             )
-        part.add(self._rows(points, y, counts), records=n, users=users)
+        part.add(self._rows(points, y, counts), records=n, users=users, first=first)
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise StateError("a statistic is not pickled in the clear: merge it in this process, or release it.")

@@ -24,18 +24,22 @@ from databases import (
     create_ledger,
     create_study,
     make_study,
+    open_cohort,
     race,
     read_balance,
     release_study,
     spend,
 )
 from tacit import Bandit, Budget, BudgetError, Ledger, RequestConflictError, StateError
+from tacit.core import Cohort
 from tacit.core.accounts import metadata
 from tacit.core.budget import UNITS
 from tacit.core.database import connect
 from tacit.core.events import Event, Exponential, PermuteAndFlip
 
 WHOLE = Budget(epsilon=1.0)
+FIRST = Cohort("first", 0, 100)
+SECOND = Cohort("second", 100, 300)
 HERE = {"age": 61, "weight": 74}
 SECRET = 31337.4242
 
@@ -175,7 +179,124 @@ class LedgerLaws(StorageLaws):
         Ledger.create(url, budget)
         assert Ledger.open(url).budget == budget
 
+    # -- cohorts -----------------------------------------------------------------------------------------------
+
+    def test_every_cohort_may_spend_the_whole_budget_and_not_more(self, url: str) -> None:
+        ledger = Ledger.create(url, WHOLE)
+        for cohort in (FIRST, SECOND):
+            ledger.add_cohort(cohort)
+            for part in (0.5, 0.5):
+                name = f"{cohort.name}, {part}, {ledger.account(cohort).spent}"
+                ledger.spend(name, PermuteAndFlip(part), {}, lambda: b"x", cohort=cohort)
+            with pytest.raises(BudgetError, match=rf"of cohort '{cohort.name}' .* spent epsilon=1, .* left epsilon=0"):
+                ledger.spend("one more", PermuteAndFlip(0.01), {}, never, cohort=cohort)
+        assert ledger.spent == 1.0  # on any one person
+        assert ledger.remaining == 0.0
+        assert [charge.parameters["cohort"] for charge in ledger.charges()] == ["first"] * 2 + ["second"] * 2
+        assert [account.cohort for account in Ledger.open(url).accounts()] == [FIRST, SECOND]
+
+    def test_cohorts_do_not_overlap(self, url: str) -> None:
+        ledger = Ledger.create(url, WHOLE)
+        ledger.add_cohort(FIRST)
+        ledger.add_cohort(FIRST)  # once more changes nothing
+        for wrong in (
+            Cohort("other", 99, 101),
+            Cohort("other", 20, 30),
+            Cohort("other", 0, 500),
+            Cohort("first", 100, 200),
+        ):
+            with pytest.raises(StateError, match="overlaps with cohort 'first'"):
+                ledger.add_cohort(wrong)
+        assert len(ledger.accounts()) == 1
+
+    def test_a_ledger_is_for_everybody_or_divided(self, url: str) -> None:
+        ledger = Ledger.create(url, WHOLE)
+        with pytest.raises(StateError, match="has no cohort 'first'"):
+            ledger.spend("a", PermuteAndFlip(0.1), {}, never, cohort=FIRST)
+        ledger.add_cohort(FIRST)
+        with pytest.raises(StateError, match="divided into cohorts"):
+            ledger.spend("a", PermuteAndFlip(0.1), {}, never)
+        with pytest.raises(StateError, match="has no cohort 'first' of records 0 to 200"):
+            ledger.spend("a", PermuteAndFlip(0.1), {}, never, cohort=Cohort("first", 0, 200))
+        with connect(url).begin() as connection, pytest.raises(IntegrityError):
+            connection.execute(text("UPDATE tacit_cohorts SET spent = 1 WHERE name = ''"))
+        assert ledger.spent == 0
+
+    def test_a_ledger_that_was_spent_from_cannot_be_divided(self, url: str) -> None:
+        ledger = Ledger.create(url, WHOLE)
+        ledger.spend("a", PermuteAndFlip(0.1), {}, lambda: b"x")
+        with pytest.raises(StateError, match="cannot be divided"):
+            ledger.add_cohort(FIRST)
+
+    def test_somebody_who_was_counted_in_one_cohort_is_not_counted_in_another(self, url: str) -> None:
+        ledger = Ledger.create(url, WHOLE)
+        for cohort in (FIRST, SECOND):
+            ledger.add_cohort(cohort)
+        people = [f"user {i}" for i in range(1200)]
+        ledger.spend("a", PermuteAndFlip(0.1), {}, lambda: b"x", cohort=FIRST, members=people)
+        ledger.spend("b", PermuteAndFlip(0.1), {}, lambda: b"x", cohort=FIRST, members=people)
+        with pytest.raises(StateError, match="counted in another cohort"):
+            ledger.spend("c", PermuteAndFlip(0.1), {}, never, cohort=SECOND, members=["new", "user 1100"])
+        assert ledger.account(SECOND).spent == 0
+        assert ledger.stored("c") is None
+        ledger.spend("c", PermuteAndFlip(0.1), {}, lambda: b"x", cohort=SECOND, members=["new"])
+        with connect(url).begin() as connection:
+            kept = connection.execute(text("SELECT digest FROM tacit_members")).all()
+        assert len(kept) == 1201
+        assert not any("user" in row.digest for row in kept)
+
+    def test_whoever_joins_between_a_crash_and_a_retry_is_written_down_too(self, url: str) -> None:
+        ledger = Ledger.create(url, WHOLE)
+        for cohort in (FIRST, SECOND):
+            ledger.add_cohort(cohort)
+
+        def crash() -> bytes:
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            ledger.spend("a", PermuteAndFlip(0.5), {}, crash, cohort=FIRST, members=["one"])
+        ledger.spend("a", PermuteAndFlip(0.5), {}, lambda: b"x", cohort=FIRST, members=["other"])
+        with pytest.raises(StateError, match="counted in another cohort"):
+            ledger.spend("b", PermuteAndFlip(0.5), {}, never, cohort=SECOND, members=["other"])
+
+    @pytest.mark.parametrize("budget", [WHOLE, Budget(epsilon=1.0, delta=1e-6), Budget(rho=0.125)])
+    def test_a_ledger_of_an_earlier_version_is_one_cohort_on_its_own_terms(self, url: str, budget: Budget) -> None:
+        cap = int((budget.epsilon if budget.pure else budget.zcdp) * UNITS)  # type: ignore[operator]
+        terms = {"e": budget.epsilon, "d": budget.delta, "r": budget.rho}
+        measure = "pure" if budget.pure else "zcdp"
+        with connect(url).begin() as connection:
+            connection.execute(
+                text(
+                    "CREATE TABLE tacit_account (id INTEGER PRIMARY KEY, name TEXT NOT NULL, measure TEXT NOT NULL, "
+                    "cap BIGINT NOT NULL, spent BIGINT NOT NULL, epsilon FLOAT, delta FLOAT NOT NULL, rho FLOAT, "
+                    "created FLOAT NOT NULL, CHECK (spent >= 0 AND spent <= cap))"
+                )
+            )
+            row = {"cap": cap, "spent": cap // 2, "measure": measure} | terms
+            insert = "INSERT INTO tacit_account VALUES (1, 'old', :measure, :cap, :spent, :e, :d, :r, 0.0)"
+            connection.execute(text(insert), row)
+        metadata.tables["tacit_charges"].create(connect(url))
+        for _ in range(2):
+            ledger = Ledger.open(url)
+            account = ledger.account()
+            assert ledger.budget == budget
+            assert (account.measure, account.cap, account.spent) == (measure, cap, cap // 2)
+        with connect(url).begin() as connection:  # what an earlier version would spend from is empty
+            old = connection.execute(text("SELECT cap - spent FROM tacit_account")).scalar_one()
+        assert old == 0
+        ledger.spend("a", PermuteAndFlip(0.01), {}, lambda: b"x")
+        assert ledger.account().spent > cap // 2
+
     # -- several processes -------------------------------------------------------------------------------------
+
+    def test_of_processes_that_race_to_open_overlapping_cohorts_one_wins(self, urls: Urls) -> None:
+        made = [urls() for _ in range(3)]
+        for url in made:
+            Ledger.create(url, WHOLE)
+        heats = race(open_cohort, [[[url, f"racer {i}", 10 * i] for i in range(4)] for url in made])
+        for url, answers in zip(made, heats, strict=True):
+            assert sorted(answers) == [False, False, False, True]
+            assert len(Ledger.open(url).accounts()) == 1
 
     def test_of_processes_that_race_for_the_last_of_the_budget_exactly_one_wins(self, urls: Urls) -> None:
         made = [urls() for _ in range(5)]

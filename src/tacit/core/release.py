@@ -35,16 +35,19 @@ class Released:
     receipt: dict[str, Any] | None = None
 
 
-def guarantee_of(budget: Budget, rho: float, unit: str, private: bool) -> Guarantee:
-    """What Gaussian noise worth `rho` promises, at the budget's delta."""
+def guarantee_of(budget: Budget, rho: float, total: PrivateSum, private: bool) -> Guarantee:
+    """What Gaussian noise worth `rho` promises to whoever is in the sum, at the budget's delta."""
     delta = budget.delta or REPORTING_DELTA
+    relation = RELATIONS[total.unit]
+    if total.cohort is not None:
+        relation += f", each {total.unit} counting in one cohort"
     return Guarantee(
         rho=rho,
         epsilon=gaussian_epsilon(rho, delta),
         delta=delta,
         private=private,
-        unit=unit,
-        relation=RELATIONS[unit],
+        unit=total.unit,
+        relation=relation,
     )
 
 
@@ -73,7 +76,7 @@ def release_gaussian(
         members=total.members(),
     )
     values = np.frombuffer(stored, dtype="<i8").astype(np.int64)
-    promise = guarantee_of(budget, budget.amount(measure), total.unit, private=True)
+    promise = guarantee_of(budget, budget.amount(measure), total, private=True)
     return Released(values, event.scale, total.records, total.encoding.bits, promise, ledger.receipt(request))
 
 
@@ -81,5 +84,5 @@ def simulate_gaussian(total: PrivateSum, budget: Budget, rng: np.random.Generato
     """What a release would look like, from a seeded generator. Marked as not private; charges nothing."""
     scale = release_event(total.encoding, budget).scale
     values = simulated_gaussian(total._value(), scale, rng)
-    promise = guarantee_of(budget, budget.gaussian, total.unit, private=False)
+    promise = guarantee_of(budget, budget.gaussian, total, private=False)
     return Released(values, scale, total.records, total.encoding.bits, promise)

@@ -19,7 +19,7 @@ from array_api_compat import array_namespace
 from tacit import linalg
 from tacit.arrays import NUMPY, Array, Engine, engine
 from tacit.contexts import Drawn
-from tacit.core import Budget, Encoding, private_sum
+from tacit.core import Budget, Cohort, Encoding, private_sum
 from tacit.design.choices import NOISE, SIGNAL, choose_landmarks, choose_layout, default_rank, first_part, tune
 from tacit.design.cube import WellSpread, evenly
 from tacit.design.earlier import Earlier
@@ -228,11 +228,14 @@ class Design:
         actions = problem.actions.from_cube(cube) if problem.play is None else problem.draw_actions(LAW_POINTS, rng)
         return np.hstack([actions, contexts])
 
-    def statistic(self, device: str | Engine | None = None) -> Statistic:
-        """An empty statistic of this design, ready for private records; `device="cuda"` works on a GPU."""
+    def statistic(self, device: str | Engine | None = None, cohort: Cohort | None = None) -> Statistic:
+        """An empty statistic of this design, ready for private records; `device="cuda"` works on a GPU.
+
+        With a `cohort` it takes records of that cohort only, and its releases are charged to that cohort's account.
+        """
         from tacit.statistic import Statistic
 
-        return Statistic(self, device)
+        return Statistic(self, device, cohort)
 
     @cached_property
     def fingerprint(self) -> str:

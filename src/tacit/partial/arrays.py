@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.core import Cohort
+from tacit.core.cohorts import joined
 from tacit.core.sums import UserSum
 from tacit.design import Design
 from tacit.statistic import Statistic
@@ -20,6 +23,8 @@ def dump(statistic: Statistic) -> Arrays:
     total = statistic._sum
     total._require_own()
     arrays: Arrays = {"records": np.array(total.records), "total": total._total}
+    if total.cohort is not None:
+        arrays |= {"cohort": packed(asdict(total.cohort)), "spans": np.array(total._spans, dtype=np.int64)}
     if isinstance(total, UserSum):
         arrays |= {"users": packed(list(total._index)), "rows": total._rows[: len(total._index)]}
     return arrays
@@ -27,7 +32,8 @@ def dump(statistic: Statistic) -> Arrays:
 
 def load(design: Design, arrays: Arrays, device: str | None = None) -> Statistic:
     """The inverse of `dump`. What no records of this design can have summed to is a ValueError."""
-    statistic = design.statistic(device)
+    cohort = Cohort(**unpacked(arrays["cohort"])) if "cohort" in arrays else None
+    statistic = design.statistic(device, cohort)
     total, records = statistic._sum, int(arrays["records"])
     _require(arrays["total"], (design.encoding.rank,), records, design)
     total._total = np.array(arrays["total"])
@@ -37,12 +43,16 @@ def load(design: Design, arrays: Arrays, device: str | None = None) -> Statistic
         total._rows = np.array(arrays["rows"])
         total._index = {user: i for i, user in enumerate(users)}
     total._records = records
+    if cohort is not None:
+        total._spans = joined([], [(int(start), int(stop)) for start, stop in arrays["spans"]])
+        for span in total._spans:
+            cohort.require(span)
     return statistic
 
 
 def drain(statistic: Statistic) -> Statistic:
     """What a statistic holds, as one of its own; it is empty afterwards, and whatever it prepared stays prepared."""
-    taken = statistic.design.statistic()
+    taken = statistic.design.statistic(cohort=statistic._sum.cohort)
     taken._sum, statistic._sum = statistic._sum, taken._sum
     return taken
 
