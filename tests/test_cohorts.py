@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ def collected(cohort: Cohort | None, rows: slice = slice(None), design: Any = DE
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 9)), max_size=12))
 def test_spans_join_to_what_they_hold_and_never_count_a_number_twice(pairs: list[tuple[int, int]]) -> None:
-    spans = []
+    spans: list[tuple[int, int]] = []
     held: set[int] = set()
     for start, length in pairs:
         new = set(range(start, start + length))
@@ -47,7 +48,7 @@ def test_spans_join_to_what_they_hold_and_never_count_a_number_twice(pairs: list
         held |= new
         spans = joined(spans, [(start, start + length)])
     assert sorted(n for start, stop in spans for n in range(start, stop)) == sorted(held)
-    assert all(stop < start for (_, stop), (start, _) in zip(spans, spans[1:], strict=False))
+    assert all(stop < start for (_, stop), (start, _) in itertools.pairwise(spans))
 
 
 @pytest.mark.parametrize(("name", "first", "last"), [("", 0, 1), ("x", 3, 3), ("x", -1, 4), ("x", 5, 2)])

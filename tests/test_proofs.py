@@ -35,13 +35,14 @@ PROVES = {
     "sums": ["sums"],
     "gaussian": ["noise", "release"],
     "selection": ["selection"],
-    "accounting": ["budget", "events"],
-    "ledger": ["database", "ledger"],
+    "accounting": ["budget", "curve", "events", "search"],
+    "cohorts": ["cohorts"],
+    "ledger": ["accounts", "database", "ledger"],
 }
 HEADINGS = ["Claim", "Neighbours", "Preconditions", "Pseudocode", "Argument", "What is not covered"]
 PROOFS = [CORE / f"{page}.md" for page in PROVES]
 PAGES = [*PROOFS, GUARANTEE]
-LETTERS = {"Delta"}  # capitalised, and no class
+LETTERS = {"Delta", "Phi"}  # capitalised, and no class
 FIELDS = ("guarantee.", "facts.")  # of policy.json, checked against a real one
 MOST_STATEMENTS = 635  # about 600, as we promised ourselves
 
@@ -300,13 +301,14 @@ def test_the_figures_of_the_guarantee_are_those_of_its_formulas() -> None:
     rows = table_rows(GUARANTEE.read_text(), "epsilon")
     assert [row[0] for row in rows] == [0.1, 0.3, 1.0, 3.0]
     for epsilon, *shown in rows:
-        factor, rho = math.exp(epsilon), tacit.Budget(epsilon, 1e-6).zcdp
+        factor = math.exp(epsilon)
+        mu = math.sqrt(2 * tacit.Budget(epsilon, 1e-6).gaussian)
         odds = factor / 99
         shares = [
             odds / (1 + odds),
             (factor + 1e-6) / (factor + 1),
             (factor - 1 + 2e-6) / (factor + 1),
-            (rho / 2) ** 0.5,
+            math.erf(mu / 2 / math.sqrt(2)),  # 2 Phi(mu / 2) - 1
         ]
         assert shown == [round(factor, 3), *(round(100 * share, 1) for share in shares)]
 

@@ -199,12 +199,8 @@ class LedgerLaws(StorageLaws):
         ledger = Ledger.create(url, WHOLE)
         ledger.add_cohort(FIRST)
         ledger.add_cohort(FIRST)  # once more changes nothing
-        for wrong in (
-            Cohort("other", 99, 101),
-            Cohort("other", 20, 30),
-            Cohort("other", 0, 500),
-            Cohort("first", 100, 200),
-        ):
+        ranges = [("other", 99, 101), ("other", 20, 30), ("other", 0, 500), ("first", 100, 200)]
+        for wrong in (Cohort(*given) for given in ranges):
             with pytest.raises(StateError, match="overlaps with cohort 'first'"):
                 ledger.add_cohort(wrong)
         assert len(ledger.accounts()) == 1
