@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -83,6 +84,13 @@ NOISE = [
         way_out.test_what_is_released_is_what_opendp_drew,
     ),
     Mutant(
+        "less noise is drawn than is charged",
+        "tacit.core.release.release_gaussian",
+        "discrete_gaussian(total._value(), event).astype",
+        "discrete_gaussian(total._value(), Gaussian(event.sensitivity, event.scale / 2)).astype",
+        way_out.test_what_is_released_is_what_opendp_drew,
+    ),
+    Mutant(
         "OpenDP is not asked whether its domain holds the sum",
         "tacit.core.noise.discrete_gaussian",
         "if not measurement.input_domain.member(argument):",
@@ -135,7 +143,14 @@ ORDER = [
         way_out.test_a_release_is_charged_on_disk_before_its_noise_is_drawn,
     ),
     Mutant(
-        "only the first charge is added to what was spent",
+        "the cap is twice the budget",
+        "tacit.core.ledger.Ledger.establish",
+        "int(budget.amount * UNITS)",
+        "int(2 * budget.amount * UNITS)",
+        way_out.test_a_budget_cannot_be_passed,
+    ),
+    Mutant(
+        "only the last charge counts as spent",
         "tacit.core.ledger.Ledger._charge",
         "_account.c.spent + min(cost, LARGEST)",
         "0 * _account.c.spent + min(cost, LARGEST)",
@@ -679,6 +694,20 @@ STUDY = [
         study.test_only_the_rounds_asked_for_are_read,
     ),
     Mutant(
+        "the rounds of one user come back as those of many",
+        "tacit.bandit.store.Store.rounds",
+        "[r.user for r in rows]",
+        "[f'{r.user} {i}' for i, r in enumerate(rows)]",
+        study.test_the_rounds_of_a_user_together_stay_in_the_ball,
+    ),
+    Mutant(
+        "a study of users is summed by records",
+        "tacit.core.sums.private_sum",
+        "UNITS_OF_PRIVACY[unit](encoding)",
+        "PrivateSum(encoding)",
+        study.test_the_rounds_of_a_user_together_stay_in_the_ball,
+    ),
+    Mutant(
         "played actions depend on the context",
         "tacit.bandit.bandit.Bandit.ask_many",
         "played = actions.sample_points(len(points), self._rng or np.random.default_rng())",
@@ -761,7 +790,7 @@ def test_a_mutant_is_undone(tmp_path: Path) -> None:
         {"target": "tacit.core.contribution.DEFAULT_BITS", "old": "25", "new": "3"},
     ],
 )
-def test_a_mutant_that_no_longer_applies_says_so(tmp_path: Path, changed: dict[str, str]) -> None:
+def test_a_mutant_that_no_longer_applies_says_so(tmp_path: Path, changed: dict[str, Any]) -> None:
     with pytest.raises(AssertionError, match="the mutant no longer applies: adapt it"):
         failure_under(replace(SOUND, **changed), tmp_path)
 

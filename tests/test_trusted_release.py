@@ -6,6 +6,7 @@ Deterministic unless a docstring states an error rate. Every test here is the gu
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -263,6 +264,10 @@ def choice(tmp_path: Path, budget: Budget, total: PrivateSum, theta: Any, epsilo
     return chosen, ledger.charges()[0].kind, draws[0]
 
 
+def constant(index: int) -> Callable[[int], int]:
+    return lambda length: index
+
+
 def test_a_choice_is_drawn_by_the_mechanism_that_is_charged(tmp_path: Path) -> None:
     """OpenDP makes the exponential mechanism for zCDP and permute-and-flip for pure epsilon."""
     theta = some_weights()
@@ -274,10 +279,10 @@ def test_a_choice_is_drawn_by_the_mechanism_that_is_charged(tmp_path: Path) -> N
         assert draw.argument == (theta @ total._value()).tolist()
         assert chosen == draw.answer, "another choice is returned than was drawn"
     ledger = Ledger.create(sqlite(tmp_path, "told.db"), PURE)
-    for answer in range(3):  # whichever candidate is best, two of them are not
-        with watched(NOISY_MAX, answer=lambda length, answer=answer: answer):
-            chosen = release_choice(total, theta, 0.1, ledger, f"visitor {answer}", {})
-        assert chosen == answer, "another choice is returned than was drawn"
+    for i in range(3):  # whichever candidate is best, two of them are not
+        with watched(NOISY_MAX, answer=constant(i)):
+            chosen = release_choice(total, theta, 0.1, ledger, f"visitor {i}", {})
+        assert chosen == i, "another choice is returned than was drawn"
 
 
 def test_the_noise_of_a_choice_covers_every_pair_of_candidates(tmp_path: Path) -> None:

@@ -36,13 +36,13 @@ ROUNDS = 20
 FIRST = Design.build(small_problem(), horizon=300, budget=BUDGET, looks=2, **SMALL)
 
 
-def study(tmp_path: Path, name: str, seed: int = 0, rounds: int = ROUNDS, **options: Any) -> Bandit:
+def study(tmp_path: Path, name: str, seed: int = 0, rounds: int = ROUNDS, users: Any = None, **options: Any) -> Bandit:
     """Some rounds; every fourth has no reward. The design and the actions are the same for every seed."""
     chosen: dict[str, Any] = {"horizon": 3 * ROUNDS, "budget": BUDGET} | SMALL | options
     bandit = Bandit.create(sqlite(tmp_path, name), small_problem(), **chosen)
     bandit._rng = np.random.default_rng(5)
     _, contexts, rewards = records(rounds, seed)
-    asked = bandit.ask_many(contexts)
+    asked = bandit.ask_many(contexts, users=users)
     told = [i for i in range(rounds) if i % 4]
     bandit.tell_many([asked[i].id for i in told], [float(rewards[i]) for i in told])
     bandit._rng = None
@@ -109,6 +109,16 @@ def test_only_the_rounds_asked_for_are_read(tmp_path: Path) -> None:
         with mock.patch("tacit.bandit.store.PAGE", 7):
             read = np.vstack([page for page, _, _ in bandit._store.rounds(last)])
         assert np.array_equal(read, points[:last]), "pages of rounds overlap, or leave a round out"
+
+
+def test_the_rounds_of_a_user_together_stay_in_the_ball(tmp_path: Path) -> None:
+    """From the question to the sum that OpenDP is given, through the database."""
+    bandit = study(tmp_path, "user.db", unit="user", users=["somebody"] * ROUNDS)
+    with watched(GAUSSIAN) as draws:
+        bandit.release()
+    for draw in draws:
+        norm2 = sum(value**2 for value in draw.argument)
+        assert norm2 <= bandit.design.encoding.bound**2, "one user moves the sum by more than the bound"
 
 
 # -- what is played --------------------------------------------------------------------------------------------
