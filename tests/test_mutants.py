@@ -294,9 +294,9 @@ PRICES = [
     ),
     Mutant(
         "a second look hides that the first was simulated",
-        "tacit.policy._promise",
-        "private and earlier.guarantee.private",
-        "private",
+        "tacit.policy.Policy.from_release",
+        "cls(design.problem, promise, ",
+        "cls(design.problem, replace(promise, private=released.guarantee.private), ",
         study.test_a_second_look_after_a_simulated_one_is_not_private,
     ),
 ]
@@ -426,9 +426,9 @@ SUMS = [
     ),
     Mutant(
         "an id written in two ways counts as two users",
-        "tacit.core.sums._user_key",
+        "tacit.core.sums.UserSum._collect",
         "",
-        "return repr(user)",
+        "users = [repr(user) for user in users]",
         way_in.test_all_records_of_a_user_together_stay_in_the_ball,
     ),
     Mutant(
@@ -541,9 +541,9 @@ RECORDS = [
     ),
     Mutant(
         "a kernel of somebody's own is shown the whole batch",
-        "tacit.kernels.base.Kernel.rowwise",
-        "return False",
-        "return True",
+        "tacit.design.design.Design._writer",
+        " else partial(",
+        " else (lambda _, kernel: kernel)(",
         way_in.test_the_sum_is_the_sum_of_its_records_alone,
     ),
     Mutant(
@@ -591,8 +591,8 @@ RECORDS = [
     Mutant(
         "an error about shapes quotes the records",
         "tacit.statistic.Statistic.add",
-        "{played.rows} and {came.rows}",
-        "{actions} and {contexts}",
+        "must have as many rows, got",
+        "must have as many rows, {actions} and {contexts}, got",
         way_in.test_an_error_about_shapes_shows_no_value,
     ),
 ]
@@ -709,32 +709,30 @@ STUDY = [
     ),
     Mutant(
         "played actions depend on the context",
-        "tacit.bandit.bandit.Bandit.ask_many",
-        "played = actions.sample_points(len(points), self._rng or np.random.default_rng())",
-        "played = np.sqrt(actions.sample_points(len(points), self._rng or np.random.default_rng()) "
-        "* np.nan_to_num(points[:, :1], nan=1.0))",
+        "tacit.bandit.store.Store.ask",
+        "",
+        "actions[:] = np.sqrt(actions * np.nan_to_num(contexts[:, :1], nan=1.0))",
         study.test_actions_do_not_depend_on_contexts,
     ),
     Mutant(
         "played actions are the context's hash",
-        "tacit.bandit.bandit.Bandit.ask_many",
-        "self._rng or np.random.default_rng()",
-        "self._rng or np.random.default_rng(abs(hash(points.tobytes())))",
+        "tacit.bandit.store.Store.ask",
+        "",
+        "actions[:] = np.random.default_rng(abs(hash(contexts.tobytes()))).random(actions.shape)",
         study.test_every_question_has_fresh_coins,
     ),
     Mutant(
         "played actions are always the same coins",
-        "tacit.bandit.bandit.Bandit.ask_many",
-        "self._rng or np.random.default_rng()",
-        "self._rng or np.random.default_rng(0)",
+        "tacit.domains.box.Box.sample_points",
+        "",
+        "rng = np.random.default_rng(0)",
         study.test_every_question_has_fresh_coins,
     ),
     Mutant(
         "played actions come from a stream that a fork would copy",
-        "tacit.bandit.bandit.Bandit.ask_many",
-        "self._rng or np.random.default_rng()",
-        "self._rng or self.__dict__.setdefault('_rng', None) or setattr(self, '_rng', "
-        "np.random.default_rng()) or self._rng",
+        "tacit.bandit.bandit.Bandit.__init__",
+        "self._rng: np.random.Generator | None = None",
+        "self._rng = np.random.default_rng()",
         study.test_every_question_has_fresh_coins,
     ),
     Mutant(
