@@ -238,8 +238,10 @@ def test_costs_are_rounded_up_and_budgets_down(tmp_path: Path) -> None:
     for epsilon in np.random.default_rng(0).uniform(1e-3, 1.0, size=50).tolist():
         for event in (Exponential(epsilon), PermuteAndFlip(epsilon)):
             assert cost_of(event, ZCDP) >= price(event, ZCDP) * UNITS, "a cost is rounded down"
-        assert Fraction(Budget(epsilon=epsilon).amount) <= Fraction(epsilon), "a budget is rounded up"
-        assert Fraction(Budget(rho=epsilon).amount) <= Fraction(epsilon), "a budget is rounded up"
+        assert Fraction(Budget(rho=epsilon).zcdp) <= Fraction(epsilon), "a budget is rounded up"
+    for budget in (Budget(epsilon=0.1), Budget(rho=0.1)):
+        ledger = Ledger.create(sqlite(tmp_path, f"rounded-{budget.measure}.db"), budget)
+        assert Fraction(ledger.remaining) <= Fraction(0.1), "a ledger holds more than its budget"
 
 
 def test_a_budget_cannot_be_passed(tmp_path: Path) -> None:
