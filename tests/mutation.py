@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 
-Guard = Callable[[Path], None]
+Guard = Callable[..., None]  # a test without arguments, or one that takes `tmp_path`
 LAYERS = {property: "fget", cached_property: "func", staticmethod: "__func__", classmethod: "__func__"}
 
 
@@ -45,9 +45,10 @@ class Mutant:
 def failure_under(mutant: Mutant, folder: Path) -> BaseException:
     """How the guard fails while the mutant is applied. Anything but a failed assertion is raised: a mutant that
     crashes for reasons of its own proves nothing about its guard."""
+    arguments = [folder] if inspect.signature(mutant.guard).parameters else []
     with applied(mutant):
         try:
-            mutant.guard(folder)
+            mutant.guard(*arguments)
         except (AssertionError, pytest.fail.Exception) as failure:
             return failure
     raise AssertionError(f"the mutant survives: {mutant.guard.__name__} passes although {mutant.name}.")

@@ -9,6 +9,7 @@ Mechanisms with mistakes that the *audit* must see are in `test_broken_mechanism
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -754,8 +755,9 @@ def test_the_guard_fails_when(mutant: Mutant, tmp_path: Path) -> None:
 
 def test_every_guard_is_a_test_that_the_suite_runs_on_the_intact_code() -> None:
     for mutant in MUTANTS:
-        assert mutant.guard.__module__.startswith("test_trusted_")
+        assert mutant.guard.__module__.startswith("test_")
         assert mutant.guard.__name__.startswith("test_")
+        assert set(inspect.signature(mutant.guard).parameters) <= {"tmp_path"}
     names = [mutant.name for mutant in MUTANTS]
     assert len(set(names)) == len(names)
 
@@ -763,7 +765,7 @@ def test_every_guard_is_a_test_that_the_suite_runs_on_the_intact_code() -> None:
 # -- the harness itself ----------------------------------------------------------------------------------------
 
 
-def doubled(tmp_path: Path) -> None:
+def doubled() -> None:
     assert Encoding(rank=1, horizon=1).sensitivity == 2**25
 
 
@@ -773,9 +775,9 @@ SOUND = Mutant("a test", "tacit.core.contribution.Encoding.sensitivity", "2 * se
 def test_a_mutant_is_undone(tmp_path: Path) -> None:
     with applied(SOUND):
         assert Encoding(rank=1, horizon=1).sensitivity == 3 * 2**24
-    doubled(tmp_path)
+    doubled()
     assert isinstance(failure_under(SOUND, tmp_path), AssertionError)
-    doubled(tmp_path)
+    doubled()
 
 
 @pytest.mark.parametrize(

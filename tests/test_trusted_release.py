@@ -75,7 +75,7 @@ def test_what_is_released_is_what_opendp_drew(tmp_path: Path) -> None:
     assert ledger.stored("fit") == np.array(draws[0].answer, dtype="<i8").tobytes()
 
 
-def test_every_coordinate_has_noise_of_its_own(tmp_path: Path) -> None:
+def test_every_coordinate_has_noise_of_its_own() -> None:
     """Each has its variance and no two go together. A false alarm has probability 2e-9 at most: 9 coordinates with
     2e-10 each, 36 pairs at 7 standard deviations of Fisher's z."""
     n = 400
@@ -106,7 +106,7 @@ def test_a_choice_is_drawn_only_where_opendp_says_that_its_domain_holds_the_scor
         assert draws == []
 
 
-def test_noise_whose_price_opendp_disputes_is_not_drawn(tmp_path: Path) -> None:
+def test_noise_whose_price_opendp_disputes_is_not_drawn() -> None:
     event = Gaussian(2**25, 2.0**27)
     with watched(GAUSSIAN, price_times=1.1) as draws:
         with pytest.raises(InputError, match="disagree"):
@@ -114,7 +114,7 @@ def test_noise_whose_price_opendp_disputes_is_not_drawn(tmp_path: Path) -> None:
         assert draws == []
 
 
-def test_a_simulation_says_that_it_is_not_private(tmp_path: Path) -> None:
+def test_a_simulation_says_that_it_is_not_private() -> None:
     simulated = simulate_gaussian(some_sum(), BUDGET, np.random.default_rng(0))
     assert not simulated.guarantee.private
     assert str(simulated.guarantee).startswith("NOT PRIVATE")
@@ -211,7 +211,7 @@ def test_the_noise_keeps_what_the_budget_promises(tmp_path: Path) -> None:
             release_gaussian(some_sum(), budget, ledger, "again", {})
 
 
-def test_rho_is_never_converted_to_less_epsilon_than_it_is(tmp_path: Path) -> None:
+def test_rho_is_never_converted_to_less_epsilon_than_it_is() -> None:
     """A Gaussian mechanism with mu^2 = 2 rho is rho-zCDP: no valid conversion is below its exact epsilon."""
     for rho in (1e-4, 0.01, 0.2, 2.0):
         for delta in (1e-9, 1e-6, 1e-3):
@@ -295,7 +295,7 @@ def test_the_noise_of_a_choice_covers_every_pair_of_candidates(tmp_path: Path) -
         assert draw.scale >= 2 * SHAPE.bound * math.sqrt(true_diameter2(theta)) / 0.1 * (1 - 1e-12)
 
 
-def test_the_sensitivity_of_scores_is_at_least_what_any_pair_can_move(tmp_path: Path) -> None:
+def test_the_sensitivity_of_scores_is_at_least_what_any_pair_can_move() -> None:
     """Exactly, in integers, for few candidates and for too many to look at every pair."""
     for pairwise in (1024, 4):
         with mock.patch.object(selection, "PAIRWISE", pairwise):
@@ -318,7 +318,7 @@ def test_every_connection_waits_until_a_commit_is_on_disk(tmp_path: Path) -> Non
             assert level >= 2, "a commit returns before it is on disk"
 
 
-def test_a_server_that_commits_asynchronously_is_told_not_to(tmp_path: Path) -> None:
+def test_a_server_that_commits_asynchronously_is_told_not_to() -> None:
     """PostgreSQL's synchronous_commit is switched on, and the switch committed, before a connection is used."""
     engine = _server(make_url("postgresql+psycopg://nobody@nowhere/study"))
     connection = mock.MagicMock()

@@ -60,7 +60,7 @@ def nasty_rows(rank: int) -> Floats:
     return np.vstack([directions * sizes[:, None], np.ones((1, rank)), -np.ones((1, rank)), odd])
 
 
-def test_no_record_leaves_the_ball(tmp_path: Path) -> None:
+def test_no_record_leaves_the_ball() -> None:
     for rank, bits in ((1, 24), (3, 24), (50, 24), (7, 4), (200, 12)):
         encoding = Encoding(rank=rank, horizon=1000, bits=bits)
         rows = nasty_rows(rank)
@@ -70,7 +70,7 @@ def test_no_record_leaves_the_ball(tmp_path: Path) -> None:
         assert not units[~np.isfinite(rows).all(axis=1)].any(), "a record that holds no number adds something"
 
 
-def test_integers_from_anywhere_are_shrunk_into_the_ball(tmp_path: Path) -> None:
+def test_integers_from_anywhere_are_shrunk_into_the_ball() -> None:
     """As for a user with many records: entries of any size, rounded towards zero and never past it."""
     for rank in (1, 2, 5, 40):
         encoding = Encoding(rank=rank, horizon=1000)
@@ -85,13 +85,13 @@ def test_integers_from_anywhere_are_shrunk_into_the_ball(tmp_path: Path) -> None
         assert (np.abs(shrunk[:-1]) <= np.abs(units[:-1])).all()
 
 
-def test_the_sensitivity_is_the_distance_of_opposite_records(tmp_path: Path) -> None:
+def test_the_sensitivity_is_the_distance_of_opposite_records() -> None:
     encoding = Encoding(rank=3, horizon=1000)
     here, there = encoding.encode(np.array([[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]]))
     assert encoding.sensitivity**2 >= norms2([here - there])[0], "replacing a record moves the sum farther"
 
 
-def test_all_records_of_a_user_together_stay_in_the_ball(tmp_path: Path) -> None:
+def test_all_records_of_a_user_together_stay_in_the_ball() -> None:
     """However many there are, however the id is written, and in whatever sums they were collected."""
     encoding = Encoding(rank=3, horizon=1000)
     row = np.array([[1.0, 0.0, 0.0]])
@@ -108,7 +108,7 @@ def test_all_records_of_a_user_together_stay_in_the_ball(tmp_path: Path) -> None
         assert norms2([found._value()])[0] <= encoding.bound**2, "one user moves the sum by more than the bound"
 
 
-def test_a_sum_that_was_merged_is_spent(tmp_path: Path) -> None:
+def test_a_sum_that_was_merged_is_spent() -> None:
     encoding = Encoding(rank=2, horizon=1000)
     for unit in ("record", "user"):
         parts = [private_sum(encoding, unit) for _ in range(2)]
@@ -127,7 +127,7 @@ def test_a_sum_that_was_merged_is_spent(tmp_path: Path) -> None:
         assert into.records == 2
 
 
-def test_no_more_records_than_the_horizon_fit_into_a_sum(tmp_path: Path) -> None:
+def test_no_more_records_than_the_horizon_fit_into_a_sum() -> None:
     """Beyond it the sum could overflow."""
     whole = private_sum(Encoding(rank=1, horizon=5), "record")
     whole.add(np.ones((4, 1)), 4)
@@ -137,7 +137,7 @@ def test_no_more_records_than_the_horizon_fit_into_a_sum(tmp_path: Path) -> None
     assert sum_after(whole) == [4 * whole.encoding.bound]
 
 
-def test_a_sum_does_not_show_itself(tmp_path: Path) -> None:
+def test_a_sum_does_not_show_itself() -> None:
     statistic = DESIGN.statistic().add(*records(50))
     values = [str(abs(v)) for v in total(statistic) if abs(v) > 10**5]
     for private in (statistic, statistic._sum):
@@ -183,7 +183,7 @@ def problems() -> list[tacit.Problem]:
     ]
 
 
-def test_the_shares_of_a_row_add_up_to_one(tmp_path: Path) -> None:
+def test_the_shares_of_a_row_add_up_to_one() -> None:
     """For every layout, at the records that write most. The core would shrink more, and all records with it."""
     rng = np.random.default_rng(0)
     q = rng.normal(size=(64, 6)) * np.geomspace(1e-3, 1e3, 64)[:, None]
@@ -201,7 +201,7 @@ def test_the_shares_of_a_row_add_up_to_one(tmp_path: Path) -> None:
                         assert longest2(rows) >= 1 - 1e-9, "a part of the budget is never used"
 
 
-def test_what_records_write_fits_into_the_ball_before_the_core_looks(tmp_path: Path) -> None:
+def test_what_records_write_fits_into_the_ball_before_the_core_looks() -> None:
     """For whole designs, for a second look whose residuals are far outside of its reach too."""
     rng = np.random.default_rng(0)
     for problem in problems():
@@ -250,7 +250,7 @@ def test_marginals_promise_records_and_nothing_about_users(tmp_path: Path) -> No
 # -- records do not see each other -----------------------------------------------------------------------------
 
 
-def test_every_block_of_records_has_the_same_height(tmp_path: Path) -> None:
+def test_every_block_of_records_has_the_same_height() -> None:
     """Whatever the number of records: the shape of a product decides how its entries are rounded."""
     heights: list[int] = []
     make = Design.writer
@@ -282,7 +282,7 @@ class Watching:
         return np.ones(len(A))
 
 
-def test_the_sum_is_the_sum_of_its_records_alone(tmp_path: Path) -> None:
+def test_the_sum_is_the_sum_of_its_records_alone() -> None:
     """In integers, for kernels of ours and for one that would look at its batch if it could."""
     plain = small_problem()
     linear = kernels.Linear() * kernels.RBF(0.4) + kernels.RationalQuadratic(0.5)
@@ -303,7 +303,7 @@ def test_the_sum_is_the_sum_of_its_records_alone(tmp_path: Path) -> None:
         assert total(together) == alone.tolist(), "what a record adds depends on its company"
 
 
-def test_every_row_of_a_kernel_is_about_its_own_point(tmp_path: Path) -> None:
+def test_every_row_of_a_kernel_is_about_its_own_point() -> None:
     """To the last bit: other rows of the batch may be anything."""
     rng = np.random.default_rng(0)
     matern = kernels.Matern(2.5, 0.3)
@@ -333,7 +333,7 @@ def test_every_row_of_a_kernel_is_about_its_own_point(tmp_path: Path) -> None:
             assert np.array_equal(found[:5], expected[:5]), "a row of a kernel depends on another row"
 
 
-def test_every_row_of_a_domain_is_about_its_own_record(tmp_path: Path) -> None:
+def test_every_row_of_a_domain_is_about_its_own_record() -> None:
     rng = np.random.default_rng(0)
     domains: list[tacit.domains.Domain] = [
         tacit.Box([0.0, -5.0, 10.0], [1.0, 5.0, 20.0]),
@@ -349,7 +349,7 @@ def test_every_row_of_a_domain_is_about_its_own_record(tmp_path: Path) -> None:
             assert np.array_equal(domain.project(crowd)[:5], expected[:5]), "a record is read in the light of others"
 
 
-def test_threads_share_the_blocks_and_count_each_once(tmp_path: Path) -> None:
+def test_threads_share_the_blocks_and_count_each_once() -> None:
     design = small_design(horizon=50_000)
     data = records(12 * NUMPY.rows + 5)
     found = {}
@@ -394,7 +394,7 @@ def test_every_row_of_a_log_counts_once(tmp_path: Path) -> None:
             work.take(spans[0], work.design.statistic())
 
 
-def test_an_error_about_shapes_shows_no_value(tmp_path: Path) -> None:
+def test_an_error_about_shapes_shows_no_value() -> None:
     doses, contexts, rewards = records(4)
     contexts[1, 1] = SECRET
     rewards[2] = SECRET
