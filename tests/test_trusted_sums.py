@@ -158,9 +158,9 @@ def rows_that_enter() -> Iterator[list[Floats]]:
     entered: list[Floats] = []
     add = PrivateSum.add
 
-    def noted(self: PrivateSum, rows: Any, records: int, users: Any = None) -> None:
+    def noted(self: PrivateSum, rows: Any, *arguments: Any, **named: Any) -> None:
         entered.append(np.array(rows))
-        add(self, rows, records, users)
+        add(self, rows, *arguments, **named)
 
     with mock.patch.object(PrivateSum, "add", noted):
         yield entered
