@@ -1,352 +1,805 @@
-"""Broken mechanisms, one deliberate mistake each: the audit must turn red for every one of them.
+"""Mutants of the trusted path, by name: each is applied, and its guard must fail.
 
-Private noise has no seed, so these attacks are new every time. Each docstring gives the miss rate as the distance, in
-standard deviations, between what the attack finds (at the confidence that `ok` asks for) and the claim that it has to
-pass: 6 or more everywhere, that is below 1e-8 a test. The figures are from simulations of the attacks with the laws
-of the broken mechanisms. What is called deterministic cannot miss.
+A mutant is one mistake in one function of the library, and any of them could be fatal for privacy. Its guard is an
+ordinary test of `test_trusted_*.py`, which the suite also runs on the intact code. When a function is rewritten and a
+mutant no longer fits, its test says so: adapt it, so that the same mistake is made in the new code.
+
+Mechanisms with mistakes that the *audit* must see are in `test_broken_mechanisms.py`.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from dataclasses import fields, replace
-from fractions import Fraction
+import inspect
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from helpers import small_design
-from tacit.audit.bounds import RANGE
-from tacit.audit.contribution import attack_contribution
-from tacit.audit.end_to_end import attack_release
-from tacit.audit.findings import Finding
-from tacit.audit.gaussian import attack_gaussian
-from tacit.audit.ledger import spent_on_choices
-from tacit.audit.prices import attack_price
-from tacit.audit.randomness import check_randomness, check_seeds_are_marked
-from tacit.audit.samplers import check_choice_sampler, check_gaussian_sampler
-from tacit.audit.selection import attack_choice, attack_composition, neighbour_scores
-from tacit.audit.settings import Settings
-from tacit.audit.study import attack_records
-from tacit.core import Encoding, PrivateSum, release_gaussian, simulate_gaussian
-from tacit.core.budget import epsilon_of_rho
-from tacit.core.contribution import Array
-from tacit.core.events import Event, Exponential, Gaussian, PermuteAndFlip, price
-from tacit.core.noise import discrete_gaussian
-from tacit.core.selection import selection_measurement, sensitivity
-from tacit.core.sums import UserSum
-from tacit.design import Design
-
-SHAPE = Encoding(rank=4, horizon=4096)
-RHO = 0.5  # mu = 1
-
-
-def gaussian(samples: int, encoding: Encoding = SHAPE, **broken: Any) -> Finding:
-    return attack_gaussian(encoding=encoding, rho=RHO, delta=1e-6, samples=samples, **broken)
-
-
-def contribution(encoding: Encoding = SHAPE, **broken: Any) -> Finding:
-    common: dict[str, Any] = {"epsilon_if_moved": Settings().epsilon_if_moved, "trials": 120}
-    return attack_contribution(encoding=encoding, **common, **broken)
-
-
-def noise_times(factor: float) -> Callable[[Any, Gaussian], Any]:
-    return lambda total, event: discrete_gaussian(total, replace(event, scale=event.scale * factor))
-
-
-def scale_times(factor: float) -> Callable[[int, Any, int], Any]:
-    return lambda size, event, delta: selection_measurement(size, event, max(1, int(delta * factor)))
-
-
-# -- noise -----------------------------------------------------------------------------------------------------
-
-
-def test_half_the_noise() -> None:
-    """Finds mu = 1.62 where 1 is claimed: 12 standard deviations."""
-    found = gaussian(4000, noise=noise_times(0.5))
-    assert not found.ok
-    assert found.lower_bound > found.claimed_epsilon
-
-
-def test_eight_tenths_of_the_noise() -> None:
-    """Finds mu = 1.14 where 1 is claimed: 9 standard deviations."""
-    assert not gaussian(40_000, Encoding(rank=1, horizon=100), noise=noise_times(0.8)).ok
-
-
-def test_no_noise_at_all() -> None:
-    """Deterministic: the two sums are never mistaken for each other."""
-    assert not gaussian(200, noise=lambda total, event: total).ok
-
-
-@pytest.mark.parametrize("scale", [4.3, 2.0**26])
-def test_a_sampler_with_nine_tenths_of_the_noise(scale: float) -> None:
-    """Chi-square is 740 and more where 130 and less would pass: 13 standard deviations."""
-    assert not check_gaussian_sampler("law", scale=scale, samples=40_000, noise=noise_times(0.9)).ok
-
-
-# -- sensitivity -----------------------------------------------------------------------------------------------
-
-
-class AddRemove(Encoding):
-    """Counts a record as there or not, where it can be replaced by its opposite: half the sensitivity."""
-
-    @property
-    def sensitivity(self) -> int:
-        return self.bound
-
-
-def test_the_sensitivity_of_another_relation() -> None:
-    """Deterministic in the integers; in the release finds mu = 1.62 where 1 is claimed: 12 standard deviations."""
-    broken = AddRemove(rank=4, horizon=4096)
-    assert not contribution(broken).ok
-    assert not gaussian(4000, broken).ok
-
-
-def test_half_the_sensitivity_of_the_scores() -> None:
-    """Finds epsilon = 3.18 where 2 is claimed: 12 standard deviations."""
-    broken = neighbour_scores(
-        Encoding(rank=2, horizon=4096),
-        candidates=2,
-        level=False,
-        sensitivity=lambda theta, encoding: sensitivity(theta, encoding) // 2,
-    )
-    assert not attack_choice("half", event=Exponential(2.0), neighbours=broken, samples=3000, measure=RANGE).ok
-
-
-# -- the clip --------------------------------------------------------------------------------------------------
-
-
-class NoShrink(Encoding):
-    """Entries are clipped, the norm is not."""
-
-    def shrink(self, units: Array, small: bool = False) -> Array:
-        return units
-
-
-class NoClip(Encoding):
-    """Believes that rows are inside the ball, as they ought to be."""
-
-    def encode(self, rows: Array) -> Array:
-        return np.rint(np.nan_to_num(rows, posinf=0.0, neginf=0.0).clip(-1e6, 1e6) * self.bound).astype(np.int64)
-
-
-class FloatClip(Encoding):
-    """Scales rows into the ball in floating point, then rounds: outside again, by a few units in the last place."""
-
-    def encode(self, rows: Array) -> Array:
-        rows = np.where(np.isfinite(rows).all(axis=1, keepdims=True), rows, 0.0).clip(-1.0, 1.0)
-        rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1.0)
-        return np.rint(rows * self.bound).astype(np.int64)
-
-
-@pytest.mark.parametrize("broken", [NoShrink, NoClip, FloatClip])
-def test_a_skipped_clip_breaks_the_bound_in_the_integers(broken: type[Encoding]) -> None:
-    """Deterministic."""
-    assert contribution(SHAPE).ok
-    assert not contribution(broken(rank=4, horizon=4096)).ok
-
-
-@pytest.mark.parametrize("broken", [NoShrink, NoClip])
-def test_a_skipped_clip_shows_in_the_release(broken: type[Encoding]) -> None:
-    """At rank 4 the sum moves twice as far or more: finds mu = 1.62 where 1 is claimed, 12 standard deviations."""
-    assert not gaussian(4000, broken(rank=4, horizon=4096)).ok
-
-
-class EveryRecordOfAUser(UserSum):
-    """Bounds every record, and forgets to bound the user."""
-
-    def _value(self) -> Any:
-        return self._rows.sum(0)
-
-
-def test_a_user_who_is_not_bounded() -> None:
-    """Deterministic in the integers; in the release finds mu = 2.7 where 1 is claimed: 19 standard deviations."""
-    assert contribution(make=UserSum).ok
-    assert not contribution(make=EveryRecordOfAUser).ok
-    assert not gaussian(400, make=EveryRecordOfAUser).ok
-
-
-def test_a_study_whose_records_are_not_bounded() -> None:
-    """Deterministic: the whole numeric path, with an encoding that believes it."""
-
-    class Believing(Design):
-        @property
-        def encoding(self) -> Encoding:
-            return NoShrink(rank=self.rank, horizon=self.horizon)
-
-    right = small_design()
-    wrong = Believing(**{field.name: getattr(right, field.name) for field in fields(right)})
-    common: dict[str, Any] = {"epsilon_if_moved": Settings().epsilon_if_moved, "trials": 90}
-    assert attack_records(design=right, **common).ok
-    assert not attack_records(design=wrong, **common).ok
-
-
-# -- choices ---------------------------------------------------------------------------------------------------
-
-
-def test_permute_and_flip_with_half_the_noise() -> None:
-    """Finds epsilon = 3.0 where 2 is claimed: 8 standard deviations."""
-    duel = neighbour_scores(Encoding(rank=2, horizon=4096), candidates=2)
-    common: dict[str, Any] = {"event": PermuteAndFlip(2.0), "neighbours": duel}
-    assert not attack_choice("half", samples=6000, make=scale_times(0.5), **common).ok
-
-
-def test_the_exponential_mechanism_with_half_the_noise_in_a_crowd() -> None:
-    """Finds epsilon = 2.68 where 2 is claimed: 7 standard deviations."""
-    crowd = neighbour_scores(Encoding(rank=2, horizon=4096), rivals=63)
-    common: dict[str, Any] = {"event": Exponential(2.0), "neighbours": crowd}
-    assert not attack_choice("half", samples=8000, make=scale_times(0.5), **common).ok
-
-
-def test_the_exponential_mechanism_with_eight_tenths_of_the_noise() -> None:
-    """Finds a range of 3.38 where 3 is claimed: 8 standard deviations."""
-    pair = neighbour_scores(Encoding(rank=2, horizon=4096), candidates=2, level=False)
-    common: dict[str, Any] = {"event": Exponential(3.0), "neighbours": pair, "measure": RANGE}
-    assert not attack_choice("0.8", samples=14_000, make=scale_times(0.8), **common).ok
-
-
-def test_one_mechanism_passed_off_as_the_other() -> None:
-    """Chi-square is 326 where 51 would pass: 8 standard deviations."""
-    other = selection_measurement(6, PermuteAndFlip(4.0), 1_000_000)
-
-    def choose(scores: Any, event: Any, delta: int) -> int:
-        return int(other([int(score) for score in scores]))
-
-    assert not check_choice_sampler("law", event=Exponential(4.0), samples=6000, choose=choose).ok
-
-
-# -- composition -----------------------------------------------------------------------------------------------
-
-
-def cheap(event: Event, measure: str) -> Fraction:
-    """The exponential mechanism at epsilon^2 / 32, everything else at a quarter, too."""
-    return price(event, measure) / 4
-
-
-def generous(rho: float, delta: float) -> float:
-    """Mistakes rho for half of it."""
-    return epsilon_of_rho(rho / 2, delta)
+import test_trusted_release as way_out
+import test_trusted_study as study
+import test_trusted_sums as way_in
+from mutation import Mutant, applied, failure_under
+from tacit.core.contribution import Encoding
+
+NORMAL = "np.rint(np.random.default_rng({seed}).normal(0.0, event.scale, len(total))).astype(np.int64)"
+CLOCK = "__import__('time').time_ns()"
+REPLACE = "__import__('dataclasses').replace"
+
+NOISE = [
+    Mutant(
+        "the last coordinate gets no noise",
+        "tacit.core.noise.discrete_gaussian",
+        "np.asarray(measurement(argument), dtype=np.int64)",
+        "np.array([*measurement(argument)[:-1], argument[-1]], dtype=np.int64)",
+        way_out.test_every_coordinate_has_noise_of_its_own,
+    ),
+    Mutant(
+        "the last coordinate is stored without its noise",
+        "tacit.core.release.release_gaussian",
+        'discrete_gaussian(total._value(), event).astype("<i8")',
+        'np.append(discrete_gaussian(total._value(), event)[:-1], total._value()[-1]).astype("<i8")',
+        way_out.test_what_is_released_is_what_opendp_drew,
+    ),
+    Mutant(
+        "all coordinates get the same noise",
+        "tacit.core.noise.discrete_gaussian",
+        "np.asarray(measurement(argument), dtype=np.int64)",
+        "total + (measurement(argument)[0] - argument[0])",
+        way_out.test_every_coordinate_has_noise_of_its_own,
+    ),
+    Mutant(
+        "noise comes from NumPy's generator, with the right law",
+        "tacit.core.noise.discrete_gaussian",
+        "np.asarray(measurement(argument), dtype=np.int64)",
+        "total + " + NORMAL.format(seed=""),
+        way_out.test_what_is_released_is_what_opendp_drew,
+    ),
+    Mutant(
+        "noise comes from NumPy's generator, beside a draw of OpenDP's that is thrown away",
+        "tacit.core.noise.discrete_gaussian",
+        "np.asarray(measurement(argument), dtype=np.int64)",
+        "(measurement(argument), total + np.random.normal(0, event.scale, len(total)).astype(np.int64))[1]",
+        way_out.test_what_is_released_is_what_opendp_drew,
+    ),
+    Mutant(
+        "noise comes from a generator that is seeded by the clock",
+        "tacit.core.noise.discrete_gaussian",
+        "np.asarray(measurement(argument), dtype=np.int64)",
+        "total + " + NORMAL.format(seed=CLOCK),
+        way_out.test_what_is_released_is_what_opendp_drew,
+    ),
+    Mutant(
+        "noise comes from Python's generator, seeded by the clock",
+        "tacit.core.release.release_gaussian",
+        "discrete_gaussian(total._value(), event).astype",
+        f"np.array([int(v + __import__('random').Random({CLOCK}).gauss(0, event.scale)) "
+        "for v in total._value()]).astype",
+        way_out.test_what_is_released_is_what_opendp_drew,
+    ),
+    Mutant(
+        "the sum is released without noise",
+        "tacit.core.release.release_gaussian",
+        'np.frombuffer(stored, dtype="<i8").astype(np.int64)',
+        "total._value()",
+        way_out.test_what_is_released_is_what_opendp_drew,
+    ),
+    Mutant(
+        "less noise is drawn than is charged",
+        "tacit.core.release.release_gaussian",
+        "discrete_gaussian(total._value(), event).astype",
+        "discrete_gaussian(total._value(), Gaussian(event.sensitivity, event.scale / 2)).astype",
+        way_out.test_what_is_released_is_what_opendp_drew,
+    ),
+    Mutant(
+        "OpenDP is not asked whether its domain holds the sum",
+        "tacit.core.noise.discrete_gaussian",
+        "if not measurement.input_domain.member(argument):",
+        "if False:",
+        way_out.test_noise_is_drawn_only_where_opendp_says_that_its_domain_holds_the_sum,
+    ),
+    Mutant(
+        "OpenDP is not asked what the noise costs",
+        "tacit.core.noise.discrete_gaussian",
+        "rel_tol=1e-9",
+        "rel_tol=1e9",
+        way_out.test_noise_whose_price_opendp_disputes_is_not_drawn,
+    ),
+    Mutant(
+        "a simulation is marked private",
+        "tacit.core.release.simulate_gaussian",
+        "private=False",
+        "private=True",
+        way_out.test_a_simulation_says_that_it_is_not_private,
+    ),
+]
+
+ORDER = [
+    Mutant(
+        "noise is drawn before the charge",
+        "tacit.core.release.release_gaussian",
+        'draw=lambda: discrete_gaussian(total._value(), event).astype("<i8").tobytes()',
+        'draw=discrete_gaussian(total._value(), event).astype("<i8").tobytes().__bytes__',
+        way_out.test_a_release_is_charged_on_disk_before_its_noise_is_drawn,
+    ),
+    Mutant(
+        "a choice is drawn before the charge",
+        "tacit.core.selection.release_choice",
+        'draw=lambda: noisy_max(theta @ total._value(), event, delta).to_bytes(8, "little")',
+        'draw=noisy_max(theta @ total._value(), event, delta).to_bytes(8, "little").__bytes__',
+        way_out.test_a_choice_is_charged_on_disk_before_it_is_drawn,
+    ),
+    Mutant(
+        "the ledger draws before it charges",
+        "tacit.core.ledger.Ledger.spend",
+        "",
+        "draw = draw().__bytes__",
+        way_out.test_a_release_is_charged_on_disk_before_its_noise_is_drawn,
+    ),
+    Mutant(
+        "the account is charged nothing",
+        "tacit.core.ledger.Ledger._charge",
+        "min(cost, LARGEST)",
+        "0 * cost",
+        way_out.test_a_release_is_charged_on_disk_before_its_noise_is_drawn,
+    ),
+    Mutant(
+        "the cap is twice the budget",
+        "tacit.core.ledger.Ledger.establish",
+        '"cap": cap,',
+        '"cap": 2 * cap,',
+        way_out.test_a_budget_cannot_be_passed,
+    ),
+    Mutant(
+        "only the last charge counts as spent",
+        "tacit.core.ledger.Ledger._charge",
+        ".c.spent + min(cost",
+        ".c.spent * 0 + min(cost",
+        way_out.test_a_budget_cannot_be_passed,
+    ),
+    Mutant(
+        "a repeated request draws again",
+        "tacit.core.ledger.Ledger.spend",
+        "return stored if stored is not None else",
+        "return",
+        way_out.test_a_repeated_request_is_answered_from_the_ledger,
+    ),
+    Mutant(
+        "who is overtaken while drawing stores a second answer",
+        "tacit.core.ledger.Ledger._store",
+        " & _charges.c.result.is_(None)",
+        "",
+        way_out.test_a_repeated_request_is_answered_from_the_ledger,
+    ),
+    Mutant(
+        "who is overtaken while drawing returns an answer of their own",
+        "tacit.core.ledger.Ledger._store",
+        "return bytes(connection.execute(stored).scalar_one())",
+        "return result",
+        way_out.test_a_repeated_request_is_answered_from_the_ledger,
+    ),
+    Mutant(
+        "a request is answered under other terms",
+        "tacit.core.ledger.Ledger._charge",
+        "if any(getattr(row, key) != value for key, value in charge.items()):",
+        "if False:",
+        way_out.test_a_request_is_refused_under_other_terms,
+    ),
+    Mutant(
+        "the request does not name the number of records",
+        "tacit.core.release.release_gaussian",
+        '"records": total.records, ',
+        "",
+        way_out.test_a_release_of_more_records_is_another_request,
+    ),
+    Mutant(
+        "a choice is not bound to its visitor",
+        "tacit.once.decide_once",
+        'hashlib.blake2b(visitor.astype("<f8").tobytes(), digest_size=16).hexdigest()',
+        '""',
+        study.test_a_decision_is_not_given_to_another_visitor,
+    ),
+    Mutant(
+        "SQLite does not wait for the disk",
+        "tacit.core.database._sqlite",
+        "synchronous=FULL",
+        "synchronous=OFF",
+        way_out.test_every_connection_waits_until_a_commit_is_on_disk,
+    ),
+    Mutant(
+        "SQLite waits for the disk now and then",
+        "tacit.core.database._sqlite",
+        "synchronous=FULL",
+        "synchronous=NORMAL",
+        way_out.test_every_connection_waits_until_a_commit_is_on_disk,
+    ),
+    Mutant(
+        "PostgreSQL may acknowledge what is not on disk",
+        "tacit.core.database._server",
+        "set_config('synchronous_commit', 'on', false)",
+        "set_config('synchronous_commit', 'off', false)",
+        way_out.test_a_server_that_commits_asynchronously_is_told_not_to,
+    ),
+    Mutant(
+        "the ledger's file may be read by others",
+        "tacit.core.database._sqlite",
+        "0o600",
+        "0o644",
+        way_out.test_the_file_of_a_ledger_is_for_its_owner_alone,
+    ),
+    Mutant(
+        "errors of the database show what was being written",
+        "tacit.core.database._sqlite",
+        "hide_parameters=True",
+        "hide_parameters=False",
+        way_out.test_an_error_of_the_database_hides_what_was_written,
+    ),
+]
+
+PRICES = [
+    Mutant(
+        "epsilon is converted without the term of delta",
+        "tacit.core.budget.epsilon_of_rho",
+        "- (math.log(delta) + math.log1p(x)) / x",
+        "- math.log1p(x) / x",
+        way_out.test_rho_is_never_converted_to_less_epsilon_than_it_is,
+    ),
+    Mutant(
+        "epsilon is converted from half of rho",
+        "tacit.core.budget.epsilon_of_rho",
+        "rho + x * rho + t",
+        "rho / 2 + x * rho / 2 + t",
+        way_out.test_rho_is_never_converted_to_less_epsilon_than_it_is,
+    ),
+    Mutant(
+        "an exponential choice costs half",
+        "tacit.core.events.price",
+        "(8 if isinstance(event, Exponential) else 2)",
+        "(16 if isinstance(event, Exponential) else 2)",
+        way_out.test_choices_cost_what_their_composition_needs,
+    ),
+    Mutant(
+        "permute-and-flip costs as little as the exponential mechanism",
+        "tacit.core.events.price",
+        "(8 if isinstance(event, Exponential) else 2)",
+        "8",
+        way_out.test_choices_cost_what_their_composition_needs,
+    ),
+    Mutant(
+        "a pure ledger charges rho",
+        "tacit.core.events.price",
+        "return epsilon\n",
+        "return epsilon**2 / 2\n",
+        way_out.test_choices_cost_what_their_composition_needs,
+    ),
+    Mutant(
+        "costs are rounded down",
+        "tacit.core.ledger.cost_of",
+        "math.ceil(",
+        "math.floor(",
+        way_out.test_costs_are_rounded_up_and_budgets_down,
+    ),
+    Mutant(
+        "budgets are rounded up",
+        "tacit.core.budget._whole_units",
+        "math.floor(Fraction(amount)",
+        "math.ceil(Fraction(amount)",
+        way_out.test_costs_are_rounded_up_and_budgets_down,
+    ),
+    Mutant(
+        "a second look is not part of the promise",
+        "tacit.policy._promise",
+        "now.rho + earlier.guarantee.rho",
+        "now.rho",
+        study.test_two_looks_together_keep_what_the_budget_promises,
+    ),
+    Mutant(
+        "a second look hides that the first was simulated",
+        "tacit.policy.Policy.from_release",
+        "cls(design.problem, promise, ",
+        "cls(design.problem, replace(promise, private=released.guarantee.private), ",
+        study.test_a_second_look_after_a_simulated_one_is_not_private,
+    ),
+]
+
+CHOICES = [
+    Mutant(
+        "permute-and-flip is drawn where the exponential mechanism is charged",
+        "tacit.core.selection.release_choice",
+        "noisy_max(theta @ total._value(), event, delta)",
+        "noisy_max(theta @ total._value(), PermuteAndFlip(event.epsilon), delta)",
+        way_out.test_a_choice_is_drawn_by_the_mechanism_that_is_charged,
+    ),
+    Mutant(
+        "every choice is made by OpenDP's permute-and-flip",
+        "tacit.core.selection.selection_measurement",
+        "composed = isinstance(event, Exponential)",
+        "composed = False",
+        way_out.test_a_choice_is_drawn_by_the_mechanism_that_is_charged,
+    ),
+    Mutant(
+        "OpenDP is not asked whether its domain holds the scores",
+        "tacit.core.selection.noisy_max",
+        "if not measurement.input_domain.member(argument):",
+        "if False:",
+        way_out.test_a_choice_is_drawn_only_where_opendp_says_that_its_domain_holds_the_scores,
+    ),
+    Mutant(
+        "the best candidate is returned, not the one that was drawn",
+        "tacit.core.selection.noisy_max",
+        "int(measurement(argument))",
+        "int(np.argmax(argument) if measurement(argument) is not None else 0)",
+        way_out.test_a_choice_is_drawn_by_the_mechanism_that_is_charged,
+    ),
+    Mutant(
+        "a choice comes from NumPy's generator",
+        "tacit.core.selection.noisy_max",
+        "int(measurement(argument))",
+        "int(np.argmax(scores + np.random.default_rng().gumbel(scale=2 * delta / event.epsilon, size=len(scores))))",
+        way_out.test_a_choice_is_drawn_by_the_mechanism_that_is_charged,
+    ),
+    Mutant(
+        "a choice has half the noise",
+        "tacit.core.selection.release_choice",
+        "delta = sensitivity(theta, total.encoding)",
+        "delta = sensitivity(theta, total.encoding) // 2",
+        way_out.test_the_noise_of_a_choice_covers_every_pair_of_candidates,
+    ),
+    Mutant(
+        "the diameter of many candidates is taken for their radius",
+        "tacit.core.selection.sensitivity",
+        "4 * _largest_norm2(theta - middle)",
+        "_largest_norm2(theta - middle)",
+        way_out.test_the_sensitivity_of_scores_is_at_least_what_any_pair_can_move,
+    ),
+    Mutant(
+        "the sensitivity of scores is rounded down",
+        "tacit.core.selection.sensitivity",
+        "math.isqrt(max(0, diameter2 * encoding.bound**2 - 1)) + 1",
+        "math.isqrt(diameter2) * encoding.bound",
+        way_out.test_the_sensitivity_of_scores_is_at_least_what_any_pair_can_move,
+    ),
+]
+
+SUMS = [
+    Mutant(
+        "the sensitivity is the bound, not twice the bound",
+        "tacit.core.contribution.Encoding.sensitivity",
+        "return 2 * self.bound",
+        "return self.bound",
+        way_in.test_the_sensitivity_is_the_distance_of_opposite_records,
+    ),
+    Mutant(
+        "the noise is for half of the sensitivity",
+        "tacit.core.contribution.Encoding.sensitivity",
+        "return 2 * self.bound",
+        "return self.bound",
+        way_out.test_the_noise_keeps_what_the_budget_promises,
+    ),
+    Mutant(
+        "entries are not clipped",
+        "tacit.core.contribution.Encoding.encode",
+        "xp.clip(rows, -1.0, 1.0)",
+        "rows",
+        way_in.test_no_record_leaves_the_ball,
+    ),
+    Mutant(
+        "norms are not clipped",
+        "tacit.core.contribution.Encoding.shrink",
+        "if not bool(xp.any(over)):",
+        "if True:",
+        way_in.test_no_record_leaves_the_ball,
+    ),
+    Mutant(
+        "shrinking divides by the norm rounded down",
+        "tacit.core.contribution.Encoding.shrink",
+        "(_isqrt(xp, norm2)[:, None] + 1)",
+        "_isqrt(xp, norm2)[:, None]",
+        way_in.test_integers_from_anywhere_are_shrunk_into_the_ball,
+    ),
+    Mutant(
+        "shrinking rounds up",
+        "tacit.core.contribution.Encoding.shrink",
+        "(xp.abs(units) * self.bound // (_isqrt(xp, norm2)[:, None] + 1))",
+        "-(-xp.abs(units) * self.bound // (_isqrt(xp, norm2)[:, None] + 1))",
+        way_in.test_no_record_leaves_the_ball,
+    ),
+    Mutant(
+        "rows that hold no number are clipped like any other",
+        "tacit.core.contribution.Encoding.encode",
+        "(xp.isfinite(low) & xp.isfinite(high))[:, None]",
+        "(low == low)[:, None]",
+        way_in.test_no_record_leaves_the_ball,
+    ),
+    Mutant(
+        "a user is not shrunk",
+        "tacit.core.sums.UserSum._value",
+        "self.encoding.shrink(self._rows).sum(0)",
+        "self._rows.sum(0)",
+        way_in.test_all_records_of_a_user_together_stay_in_the_ball,
+    ),
+    Mutant(
+        "a user in two sums counts as two",
+        "tacit.core.sums.UserSum._absorb",
+        "self._places(list(other._index))",
+        "self._places([f'{user} of another sum' for user in other._index])",
+        way_in.test_all_records_of_a_user_together_stay_in_the_ball,
+    ),
+    Mutant(
+        "an id written in two ways counts as two users",
+        "tacit.core.sums.UserSum._collect",
+        "",
+        "users = [repr(user) for user in users]",
+        way_in.test_all_records_of_a_user_together_stay_in_the_ball,
+    ),
+    Mutant(
+        "a merged sum can be merged again",
+        "tacit.core.sums.PrivateSum.merge",
+        "other._merged = True",
+        "other._merged = False",
+        way_in.test_a_sum_that_was_merged_is_spent,
+    ),
+    Mutant(
+        "a sum can be merged with itself",
+        "tacit.core.sums.PrivateSum.merge",
+        "if other is self:",
+        "if False:",
+        way_in.test_a_sum_that_was_merged_is_spent,
+    ),
+    Mutant(
+        "records are not counted, and more fit in than the horizon",
+        "tacit.core.sums.PrivateSum.add",
+        "self._records += records",
+        "self._records += 0",
+        way_in.test_no_more_records_than_the_horizon_fit_into_a_sum,
+    ),
+    Mutant(
+        "a sum shows itself",
+        "tacit.core.sums.PrivateSum.__repr__",
+        "(<private>,",
+        "({self._total},",
+        way_in.test_a_sum_does_not_show_itself,
+    ),
+    Mutant(
+        "a sum is pickled",
+        "tacit.core.sums.PrivateSum.__reduce_ex__",
+        "",
+        "return object.__reduce_ex__(self, protocol)",
+        way_in.test_a_sum_does_not_show_itself,
+    ),
+]
+
+RECORDS = [
+    Mutant(
+        "the shares of a row add up to more than 1: energy comes on top",
+        "tacit.design.layout.Layout.influence_share",
+        " - self.energy_share",
+        "",
+        way_in.test_the_shares_of_a_row_add_up_to_one,
+    ),
+    Mutant(
+        "the shares of a row add up to more than 1: every column counts in full",
+        "tacit.design.layout.Layout._count_weight",
+        "self.context_share / self.cells.columns",
+        "self.context_share",
+        way_in.test_the_shares_of_a_row_add_up_to_one,
+    ),
+    Mutant(
+        "the shares of marginals add up to more than 1",
+        "tacit.contexts.marginals._Counts._column_weight",
+        "(1.0 - self._share) / self.cells.columns",
+        "1.0 / self.cells.columns",
+        way_in.test_the_marginals_of_a_table_fit_into_the_ball_before_the_core_looks,
+    ),
+    Mutant(
+        "influences are not clipped",
+        "tacit.design.features.shrinkage",
+        "max=1.0",
+        "min=1.0",
+        way_in.test_what_records_write_fits_into_the_ball_before_the_core_looks,
+    ),
+    Mutant(
+        "residuals of a second look are not clipped",
+        "tacit.design.design.Design._writer",
+        "/ earlier.reach, -1.0, 1.0)",
+        "/ earlier.reach, -1e9, 1e9)",
+        way_in.test_what_records_write_fits_into_the_ball_before_the_core_looks,
+    ),
+    Mutant(
+        "blocks are not padded",
+        "tacit.statistic.Statistic._add_block",
+        "if n < on.rows:",
+        "if False:",
+        way_in.test_every_block_of_records_has_the_same_height,
+    ),
+    Mutant(
+        "a built-in kernel centres its batch",
+        "tacit.kernels.stationary.Stationary.squared_distance",
+        "A, B = A - 0.5, B - 0.5",
+        "A, B = A - xp.mean(A, axis=0), B - 0.5",
+        way_in.test_every_row_of_a_kernel_is_about_its_own_point,
+    ),
+    Mutant(
+        "a built-in kernel centres its batch and its landmarks alike, which shows in the last bits only",
+        "tacit.kernels.stationary.Stationary.squared_distance",
+        "A, B = A - 0.5, B - 0.5",
+        "A, B = A - xp.mean(A, axis=0), B - xp.mean(A, axis=0)",
+        way_in.test_every_row_of_a_kernel_is_about_its_own_point,
+    ),
+    Mutant(
+        "a linear kernel standardises its batch",
+        "tacit.kernels.other.Linear.__call__",
+        "(2.0 * A - 1.0)",
+        "(2.0 * A / A.max() - 1.0)",
+        way_in.test_every_row_of_a_kernel_is_about_its_own_point,
+    ),
+    Mutant(
+        "advantages are centred over the batch",
+        "tacit.kernels.centred.Centred._parts",
+        "P = xp.asarray(self.points, dtype=A.dtype, device=_device(A))",
+        "P = A",
+        way_in.test_every_row_of_a_kernel_is_about_its_own_point,
+    ),
+    Mutant(
+        "a kernel of somebody's own is shown the whole batch",
+        "tacit.design.design.Design._writer",
+        " else partial(",
+        " else (lambda _, kernel: kernel)(",
+        way_in.test_the_sum_is_the_sum_of_its_records_alone,
+    ),
+    Mutant(
+        "a domain centres its batch",
+        "tacit.domains.box.Box.project_points",
+        "np.clip(points, 0.0, 1.0)",
+        "np.clip(points - points.mean(axis=0) + 0.5, 0.0, 1.0)",
+        way_in.test_every_row_of_a_domain_is_about_its_own_record,
+    ),
+    Mutant(
+        "threads count blocks that others count too",
+        "tacit.arrays.Engine.share",
+        "items[i::count]",
+        "items[i:]",
+        way_in.test_threads_share_the_blocks_and_count_each_once,
+    ),
+    Mutant(
+        "CSV types are guessed",
+        "tacit.files.reading._csv",
+        "column_types={name: pa.binary() for name in columns.in_file},",
+        "",
+        way_in.test_cells_of_a_csv_file_are_read_as_they_are_written,
+    ),
+    Mutant(
+        "pieces of a log overlap",
+        "tacit.files.reading._exactly",
+        "table.slice(rows).to_batches(), count - rows",
+        "table.slice(rows - 1).to_batches(), count - rows + 1",
+        way_in.test_every_row_of_a_log_counts_once,
+    ),
+    Mutant(
+        "rows that are counted can be counted again",
+        "tacit.collect.work.Work.take",
+        "",
+        "self._counted = {path: rows for path, rows in self._counted.items() if rows != [(0, span.file.rows)]}",
+        way_in.test_every_row_of_a_log_counts_once,
+    ),
+    Mutant(
+        "marginals of users are labelled as protected",
+        "tacit.contexts.marginals._Counts.learned",
+        "released.guarantee,",
+        f'{REPLACE}(released.guarantee, unit="user"),',
+        way_in.test_marginals_promise_records_and_nothing_about_users,
+    ),
+    Mutant(
+        "an error about shapes quotes the records",
+        "tacit.statistic.Statistic.add",
+        "must have as many rows, got",
+        "must have as many rows, {actions} and {contexts}, got",
+        way_in.test_an_error_about_shapes_shows_no_value,
+    ),
+]
+
+STUDY = [
+    Mutant(
+        "a study's second design is made from the private sum",
+        "tacit.bandit.bandit.Bandit.release",
+        "self._second(first, progress)",
+        "self._second(Policy.from_release(self.design, "
+        f"{REPLACE}(first.released, values=self._statistic(rounds, silent)._sum._value())), progress)",
+        study.test_a_study_designs_its_second_look_from_the_first_release_alone,
+    ),
+    Mutant(
+        "a study's second design is seeded by its rounds",
+        "tacit.bandit.bandit.Bandit._second",
+        "refine(self.design, first, ",
+        "refine(self.design, first, rng=abs(hash(str([y for _, y, _ in self._store.rounds(self.asked)]))), ",
+        study.test_a_study_designs_its_second_look_from_the_first_release_alone,
+    ),
+    Mutant(
+        "a fit's second design is made from the private sum",
+        "tacit.collect.job.Job.look_again",
+        "refine(work.design, policy, ",
+        "refine(work.design, Policy.from_release(work.design, "
+        f"{REPLACE}(policy.released, values=work.statistic._sum._value())), ",
+        study.test_a_fit_designs_its_second_look_from_the_first_release_alone,
+    ),
+    Mutant(
+        "policy.json carries the exact sum in its receipt",
+        "tacit.core.release.release_gaussian",
+        "ledger.receipt(request)",
+        'ledger.receipt(request) | {"sum": total._value().tolist()}',
+        study.test_a_saved_policy_holds_no_number_of_the_exact_sum,
+    ),
+    Mutant(
+        "policy.json carries the exact sum among its facts, in units of a record",
+        "tacit.statistic.Statistic.release",
+        "Policy.from_release(self.design, released)",
+        f"(lambda policy: {REPLACE}(policy, facts=policy.facts | "
+        '{"sum": (self._sum._value() / 2.0**24).tolist()}))(Policy.from_release(self.design, released))',
+        study.test_a_saved_policy_holds_no_number_of_the_exact_sum,
+    ),
+    Mutant(
+        "policy.npz carries the exact sum in the place of a landmark",
+        "tacit.statistic.Statistic.release",
+        "Policy.from_release(self.design, released)",
+        f"(lambda policy: {REPLACE}(policy, landmarks=np.append(policy.landmarks.ravel(), "
+        "self._sum._value())))(Policy.from_release(self.design, released))",
+        study.test_a_saved_policy_holds_no_number_of_the_exact_sum,
+    ),
+    Mutant(
+        "policy.npz holds weights that are decoded from the exact sum",
+        "tacit.statistic.Statistic.release",
+        "Policy.from_release(self.design, released)",
+        f"Policy.from_release(self.design, {REPLACE}(released, values=self._sum._value()))",
+        study.test_a_saved_policy_depends_on_records_through_the_release_alone,
+    ),
+    Mutant(
+        "the ledger shows a part of the exact sum",
+        "tacit.core.release.release_gaussian",
+        '"unit": total.unit}',
+        '"unit": total.unit, "first": int(total._value()[0])}',
+        study.test_a_saved_policy_depends_on_records_through_the_release_alone,
+    ),
+    Mutant(
+        "decide_once reads rounds twice",
+        "tacit.bandit.bandit.Bandit.decide_once",
+        "self._statistic(self.asked, silent)",
+        "self._statistic(self.asked, silent).merge(self._statistic(self.asked, silent))",
+        study.test_a_decision_counts_every_round_once,
+    ),
+    Mutant(
+        "a study reads its rounds twice",
+        "tacit.bandit.bandit.Bandit._statistic",
+        "in self._store.rounds(rounds):",
+        "in [*self._store.rounds(rounds), *self._store.rounds(rounds)]:",
+        study.test_a_release_counts_every_round_once_in_each_look,
+    ),
+    Mutant(
+        "a page of rounds overlaps the next",
+        "tacit.bandit.store.Store.rounds",
+        "_rounds.c.number < min(",
+        "_rounds.c.number <= min(",
+        study.test_a_release_counts_every_round_once_in_each_look,
+    ),
+    Mutant(
+        "a page of rounds begins before the last one ends",
+        "tacit.bandit.store.Store.rounds",
+        "range(1, last + 1, PAGE)",
+        "range(1, last + 1, PAGE - 1)",
+        study.test_a_decision_counts_every_round_once,
+    ),
+    Mutant(
+        "the last page holds rounds that came later",
+        "tacit.bandit.store.Store.rounds",
+        "min(start + PAGE, last + 1)",
+        "start + PAGE",
+        study.test_only_the_rounds_asked_for_are_read,
+    ),
+    Mutant(
+        "the rounds of one user come back as those of many",
+        "tacit.bandit.store.Store.rounds",
+        "[r.user for r in rows]",
+        "[f'{r.user} {i}' for i, r in enumerate(rows)]",
+        study.test_the_rounds_of_a_user_together_stay_in_the_ball,
+    ),
+    Mutant(
+        "a study of users is summed by records",
+        "tacit.core.sums.private_sum",
+        "UNITS_OF_PRIVACY[unit](encoding",
+        "PrivateSum(encoding",
+        study.test_the_rounds_of_a_user_together_stay_in_the_ball,
+    ),
+    Mutant(
+        "played actions depend on the context",
+        "tacit.bandit.store.Store.ask",
+        "",
+        "actions[:] = np.sqrt(actions * np.nan_to_num(contexts[:, :1], nan=1.0))",
+        study.test_actions_do_not_depend_on_contexts,
+    ),
+    Mutant(
+        "played actions are the context's hash",
+        "tacit.bandit.store.Store.ask",
+        "",
+        "actions[:] = np.random.default_rng(abs(hash(contexts.tobytes()))).random(actions.shape)",
+        study.test_every_question_has_fresh_coins,
+    ),
+    Mutant(
+        "played actions are always the same coins",
+        "tacit.domains.box.Box.sample_points",
+        "",
+        "rng = np.random.default_rng(0)",
+        study.test_every_question_has_fresh_coins,
+    ),
+    Mutant(
+        "played actions come from a stream that a fork would copy",
+        "tacit.bandit.bandit.Bandit.__init__",
+        "self._rng: np.random.Generator | None = None",
+        "self._rng = np.random.default_rng()",
+        study.test_every_question_has_fresh_coins,
+    ),
+    Mutant(
+        "an error about a round quotes its reward",
+        "tacit.bandit.store.Store.tell",
+        "was told before: a reward is told once.",
+        "was told before, and not {reward}: a reward is told once.",
+        study.test_an_error_about_a_round_shows_no_reward,
+    ),
+]
+
+MUTANTS = [*NOISE, *ORDER, *PRICES, *CHOICES, *SUMS, *RECORDS, *STUDY]
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_the_guard_fails_when(mutant: Mutant, tmp_path: Path) -> None:
+    print(failure_under(mutant, tmp_path))  # why it fails, for `pytest -rP`
+
+
+def test_every_guard_is_a_test_that_the_suite_runs_on_the_intact_code() -> None:
+    for mutant in MUTANTS:
+        assert mutant.guard.__module__.startswith("test_")
+        assert mutant.guard.__name__.startswith("test_")
+        assert set(inspect.signature(mutant.guard).parameters) <= {"tmp_path"}
+    names = [mutant.name for mutant in MUTANTS]
+    assert len(set(names)) == len(names)
+
+
+# -- the harness itself ----------------------------------------------------------------------------------------
+
+
+def doubled() -> None:
+    assert Encoding(rank=1, horizon=1).sensitivity == 2**25
+
+
+SOUND = Mutant("a test", "tacit.core.contribution.Encoding.sensitivity", "2 * self.bound", "3 * self.bound", doubled)
+
+
+def test_a_mutant_is_undone(tmp_path: Path) -> None:
+    with applied(SOUND):
+        assert Encoding(rank=1, horizon=1).sensitivity == 3 * 2**24
+    doubled()
+    assert isinstance(failure_under(SOUND, tmp_path), AssertionError)
+    doubled()
 
 
 @pytest.mark.parametrize(
-    ("event", "times"), [(Exponential(0.2), 100), (PermuteAndFlip(0.2), 100), (Gaussian(2**25, 2.0**25), 1)]
+    "changed",
+    [
+        {"old": "a fragment that is not there"},
+        {"old": "self"},
+        {"target": "tacit.core.contribution.Encoding.gone"},
+        {"target": "tacit.core.nowhere.function"},
+        {"target": "tacit.core.contribution.DEFAULT_BITS", "old": "25", "new": "3"},
+    ],
 )
-@pytest.mark.parametrize("broken", [{"price": cheap}, {"convert": generous}], ids=["price", "convert"])
-def test_a_forgotten_factor_in_the_price(event: Event, times: int, broken: dict[str, Any]) -> None:
-    """Deterministic."""
-    assert attack_price("right", event=event, times=times, delta=1e-6).ok
-    assert not attack_price("wrong", event=event, times=times, delta=1e-6, **broken).ok
+def test_a_mutant_that_no_longer_applies_says_so(tmp_path: Path, changed: dict[str, Any]) -> None:
+    with pytest.raises(AssertionError, match="the mutant no longer applies: adapt it"):
+        failure_under(replace(SOUND, **changed), tmp_path)
 
 
-def test_many_choices_charged_as_one() -> None:
-    """Finds rho = 1.55 where 0.5 is charged: 6 standard deviations."""
-    pair = neighbour_scores(Encoding(rank=2, horizon=4096), candidates=2, level=False)
-    common: dict[str, Any] = {"neighbours": pair, "choices": 16, "delta": 1e-6, "samples": 500}
-    found = attack_composition(
-        event=Exponential(2.0), spent=lambda event, choices: spent_on_choices(event, 1), **common
-    )
-    assert not found.ok
+def test_a_mutant_that_survives_is_a_failure(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="the mutant survives"):
+        failure_under(replace(SOUND, new="2 * self.bound  # the same"), tmp_path)
 
 
-def release_with_a_tenth_of_the_noise(total: PrivateSum, *arguments: Any) -> Any:
-    released = release_gaussian(total, *arguments)
-    return replace(released, values=total._value() + (released.values - total._value()) // 10)
-
-
-def test_a_release_with_too_little_noise_shows_through_the_ledger() -> None:
-    """Finds mu = 1.33 where 1 was charged; only errors at 5 standard deviations of the noise could hide it."""
-    common: dict[str, Any] = {"encoding": SHAPE, "rho": RHO, "delta": 1e-6}
-    assert not attack_release(samples=120, release=release_with_a_tenth_of_the_noise, **common).ok
-
-
-class Free:
-    """A ledger that forgets to charge all but every hundredth release."""
-
-    def __init__(self) -> None:
-        self._seen = 0
-
-    def __call__(self, total: PrivateSum, budget: Any, ledger: Any, request: str, about: Any) -> Any:
-        self._seen += 1
-        if self._seen % 100 == 1:
-            return release_gaussian(total, budget, ledger, request, about)
-        event = Gaussian(total.encoding.sensitivity, total.encoding.sensitivity / (2 * budget.zcdp) ** 0.5)
-        simulated = simulate_gaussian(total, budget, np.random.default_rng())
-        return replace(simulated, values=discrete_gaussian(total._value(), event))
-
-
-def test_releases_that_were_not_charged() -> None:
-    """Finds mu = 2.2 where 2 was charged on average; the true one is 20, so the two sides are never mistaken."""
-    assert not attack_release(encoding=SHAPE, rho=200.0, delta=1e-6, samples=250, release=Free()).ok
-
-
-# -- seeds -----------------------------------------------------------------------------------------------------
-
-_KNOWN_STREAM = np.random.default_rng(7)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_KNOWN_STREAM.random)
-_UNKNOWN_STREAM = np.random.default_rng()
-
-
-def _integers(rng: np.random.Generator) -> list[int]:
-    return [int(value) for value in rng.integers(0, 2**40, size=16)]
-
-
-def seeded_every_time() -> list[int]:
-    return _integers(np.random.default_rng(7))
-
-
-def from_the_global_generator() -> list[int]:
-    return [int(value) for value in np.random.randint(0, 2**40, size=16)]
-
-
-def from_a_known_stream() -> list[int]:
-    """Never the same in one process, nor across a fork; the same in every process that starts."""
-    return _integers(_KNOWN_STREAM)
-
-
-def from_a_stream_that_is_copied_by_a_fork() -> list[int]:
-    """A good seed from the operating system, used in a worker that was forked from a server."""
-    return _integers(_UNKNOWN_STREAM)
-
-
-@pytest.mark.parametrize("broken", [seeded_every_time, from_the_global_generator])
-def test_noise_that_can_be_repeated_in_one_process(broken: Callable[[], list[int]]) -> None:
-    """Deterministic."""
-    assert not check_randomness("seeded", draws=(broken,), processes=0).ok
-
-
-@pytest.mark.parametrize("broken", [from_a_known_stream, from_a_stream_that_is_copied_by_a_fork])
-def test_noise_that_can_be_repeated_in_another_process(broken: Callable[[], list[int]]) -> None:
-    """Deterministic; the right noise collides with probability 2^-640."""
-    assert check_randomness("alone", draws=(broken,), processes=0).ok
-    assert not check_randomness("in company", draws=(broken,)).ok
-
-
-def test_a_seeded_release_that_claims_to_be_private() -> None:
-    """Deterministic."""
-
-    def boastful(*arguments: Any) -> Any:
-        released = simulate_gaussian(*arguments)
-        return replace(released, guarantee=replace(released.guarantee, private=True))
-
-    assert check_seeds_are_marked().ok
-    assert not check_seeds_are_marked(simulate=boastful).ok
-
-
-def test_a_policy_from_a_seed_says_so_everywhere(tmp_path: Any) -> None:
-    """In the object, in its words, in its file, and after loading."""
-    import json
-
-    from tacit import Policy
-
-    policy = small_design().statistic().simulate_release(np.random.default_rng(7))
-    saved = json.loads((policy.save(tmp_path / "policy") / "policy.json").read_text())
-    loaded = Policy.load(tmp_path / "policy")
-    assert not policy.private
-    assert not loaded.private
-    assert saved["private"] is False
-    assert saved["guarantee"]["private"] is False
-    assert all("NOT PRIVATE" in str(p.guarantee) for p in (policy, loaded))
-    assert "private=False" in repr(policy)
+def test_a_guard_that_crashes_proves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError):
+        failure_under(replace(SOUND, new="1 // 0"), tmp_path)
