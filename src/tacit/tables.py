@@ -333,7 +333,7 @@ def alone(cell: Any) -> NDArray[Any]:
 
     Which dtype the whole column had does not show: pandas and NumPy promote it for a single cell.
     """
-    numeric = isinstance(cell, bool | int | float | complex | np.number | np.bool_)
+    numeric = issubclass(type(cell), bool | int | float | complex | np.number | np.bool_)
     return np.array([number(cell)]) if numeric else _cells([cell])
 
 
