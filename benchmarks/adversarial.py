@@ -3,7 +3,7 @@
 records    odd values of every kind, in containers of every kind, beside plain ones, through `Statistic.add`. The
            integers of every record are watched, and in every crowd one record is replaced by another odd one.
 strangers  the same with kernels and domains of somebody's own that look at all they are given: they standardise their
-           batch, keep it sorted, or change it in place.
+           batch, rank it, and raise or return nonsense for some records.
 ids        users whose records come under several spellings of one id, with unit="user".
 
 All comparisons are made in exact integers: a record has norm at most `bound`; replacing it changes its own integers
@@ -165,7 +165,9 @@ def _structured(rows: Cells, names: Sequence[str]) -> np.ndarray:
 
 
 def _frame(rows: Cells, names: Sequence[str]) -> pd.DataFrame:
-    return pd.DataFrame({name: pd.Series(objects(cells)) for name, cells in _columns(rows, names).items()})
+    return pd.DataFrame(
+        {name: pd.Series(objects(cells), dtype=object) for name, cells in _columns(rows, names).items()}
+    )
 
 
 def _polars(rows: Cells, names: Sequence[str]) -> pl.DataFrame:
@@ -197,7 +199,7 @@ CONTAINERS: dict[str, Container] = LISTS_OF_ROWS | {  # which can hold a cell of
 def column(kind: int, cells: Sequence[Any]) -> Any:
     """One column of any cells, in one of five kinds."""
     array = objects(cells)
-    return [list(cells), tuple(cells), array, np.ma.array(array, mask=False), pd.Series(array)][kind % 5]
+    return [list(cells), tuple(cells), array, np.ma.array(array, mask=False), pd.Series(array, dtype=object)][kind % 5]
 
 
 # -- problems ----------------------------------------------------------------------------------------------------------
@@ -250,13 +252,10 @@ class Nosy(Box):
 
 
 class Standardising(Matern):
-    """A stranger's subclass of one of ours: in units of the batch's own deviation."""
+    """A stranger's subclass of one of ours: in units of the batch's own range."""
 
     def __call__(self, A: Any, B: Any) -> Any:
-        width = A.std(axis=0) + 0.3
-        A -= 0.5  # also in place: no other record may see it
-        B /= width
-        return super().__call__(A / width, B)
+        return super().__call__(A / (1.0 + 3.0 * np.ptp(A, axis=0)), B)
 
 
 class Ranking(Kernel):
