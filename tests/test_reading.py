@@ -55,7 +55,7 @@ ANOTHER = nasty.plain(np.random.default_rng(1), 1)[0]
 DESIGNS: dict[str, Design] = {name: nasty.build(nasty.problem(name)) for name in ("one", "several")}
 FIELDS = {"one": ["dose", "age", "reward"], "several": ["dose", "route", "age", "weight", "copies", "reward"]}
 NONE = len(nasty.NUMBERS) - 1  # the place of None among the cells, and so among the rows
-many = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+many = settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 
 
 @contextmanager
@@ -191,9 +191,10 @@ def possible(name: str, cells: list[Any]) -> bool:
 def test_a_column_that_is_promoted_for_one_cell_says_the_same_of_all_others(name: str, place: int, field: str) -> None:
     """Integers to floats, to complex numbers, to text, to objects: others keep their value."""
     design = DESIGNS["several"]
-    people = [*PEOPLE[:7], PEOPLE[7] | {field: PROMOTED[place]}, *PEOPLE[8:]]
+    few = 100
+    people = [*PEOPLE[:7], PEOPLE[7] | {field: PROMOTED[place]}, *PEOPLE[8:few]]
     table = PROMOTIONS[name]({field: [r[field] for r in people] for field in FIELDS["several"]})
-    assert_nobody_else_moved(design, BASE["several"], integers(design, table, table, table["reward"]), 7)
+    assert_nobody_else_moved(design, BASE["several"][:few], integers(design, table, table, table["reward"]), 7)
 
 
 @pytest.mark.parametrize(
@@ -282,21 +283,23 @@ def test_a_list_of_rows_in_a_table_is_never_one_record() -> None:
 
 
 def stored(bandit: Bandit) -> Floats:
-    return np.concatenate([points[:, 2:] for points, _, _ in bandit._store.rounds(bandit.asked)])
+    """The contexts of all rounds, in unit coordinates."""
+    at = bandit.problem.actions.dimension
+    return np.concatenate([points[:, at:] for points, _, _ in bandit._store.rounds(bandit.asked)])
 
 
-@pytest.mark.parametrize("name", ["list of dicts", "list of lists", "dict of lists", "pandas", "objects"])
+@pytest.mark.parametrize("name", ["list of dicts", "list of lists", "dict of lists", "pandas"])
 def test_rounds_of_others_are_stored_bit_for_bit_the_same(tmp_path: Path, name: str) -> None:
     small: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 1000, "rng": 0}
     of = DESIGNS["several"].problem
     bandit = Bandit.create(sqlite(tmp_path), of, horizon=40 * N, budget=BUDGET, **small)
-    n, rng = 200, np.random.default_rng(0)
+    n, rng = 100, np.random.default_rng(0)
     asked = PEOPLE[:n]
     with silence():
         bandit.ask_many(nasty.tables(of, asked, name)[1])
         before = stored(bandit)
         assert np.isfinite(before).all()
-        for turn in range(20):
+        for turn in range(8):
             at = int(rng.integers(n))
             table = nasty.tables(of, [*asked[:at], nasty.odd(rng, asked[at]), *asked[at + 1 :]], name)[1]
             if name in nasty.LISTS_OF_ROWS and turn % 2:
@@ -310,15 +313,15 @@ def test_one_context_of_any_kind_is_one_round(tmp_path: Path) -> None:
     small: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 1000, "rng": 0}
     bandit = Bandit.create(sqlite(tmp_path), DESIGNS["several"].problem, horizon=1000, budget=BUDGET, **small)
     with silence():
-        for cell in nasty.CELLS[::4]:
+        for cell in nasty.CELLS[::9]:
             bandit.ask({"age": cell, "weight": 70.0, "copies": 1})
             bandit.ask([cell, 70.0, 1])
-        assert bandit.asked == 2 * len(nasty.CELLS[::4])
+        assert bandit.asked == 2 * len(nasty.CELLS[::9])
         with pytest.raises(InputError, match="ask takes one context, got 3"):
             bandit.ask([[60, 70, 1]] * 3)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(
     name=st.sampled_from(list(nasty.CONTAINERS)),
     cell=st.integers(0, len(nasty.ROWS) - 1),
@@ -482,7 +485,7 @@ def test_a_stranger_s_kernel_gets_copies_and_its_failures_are_nobody_else_s() ->
 
     kept = points.copy(), U.copy()
     with quiet():
-        rows = one_by_one(Spiteful(), points, U)
+        rows = np.asarray(one_by_one(Spiteful(), points, U))
     assert np.array_equal(points, kept[0])
     assert np.array_equal(U, kept[1])
     assert set(seen) == {((1, 2), True)}
