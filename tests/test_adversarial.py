@@ -369,11 +369,11 @@ def test_no_error_of_a_statistic_mentions_a_private_value(unit: str) -> None:
     doubled = pd.DataFrame([[s, s, s]], columns=["age", "age", "weight"])
     wrong: list[tuple[Any, ...]] = [
         (one, here, [s, s], [s]),
-        (one, [[s]], [s], [s]),
+        (one, np.array([[s]]), [s], [s]),
         (one, [[s, s], [s]], [s], [s]),
         (one, {"age": [s]}, [s], [s]),
         (one, {"age": [s, s], "weight": [s]}, [s], [s]),
-        (one, [{"age": s}], [s], [s]),
+        (one, {"age": s}, [s], [s]),
         (one, str(s), [s], [s]),
         (one, s, [s], [s]),
         (one, {s}, [s], [s]),
@@ -382,9 +382,9 @@ def test_no_error_of_a_statistic_mentions_a_private_value(unit: str) -> None:
         (one, pl.DataFrame({"age": [s]}), [s], [s]),
         (one, np.full((1, 2, 2), s), [s], [s]),
         (one, here, {"reward": s}, [s]),
-        (one, here, [[s, s]], [s]),
+        (one, here, np.array([[s, s]]), [s]),
         (one, here, [[s], s], [s]),
-        (one, here, str(s), [s]),
+        (one * 2, here * 2, str(s), [s]),
         (one * 4, here * 4, [s] * 4, [s] * 4),
     ]
     if unit == "user":

@@ -222,15 +222,29 @@ class TestCategories(FiniteLaws):
         points = Categories([1, 0.1, 2**60 + 1]).encode(
             {"category": np.array([Decimal("1.00"), Decimal("0.1"), Decimal(2**60 + 1), Decimal(2**60)])}
         )
-        assert points[:3].tolist() == [[0.0], [0.5], [1.0]]
-        assert np.isnan(points[3])
+        # A column with a gap comes as floats, in which 2**60 + 1 is 2**60.
+        assert points.tolist() == [[0.0], [0.5], [1.0], [1.0]]
 
     def test_a_file_of_text_finds_labels_that_are_numbers(self) -> None:
         assert Categories([1, 2, 3]).project(["1", "3"]).tolist() == [1, 3]
 
-    def test_text_that_is_a_label_itself_comes_before_a_number_that_prints_the_same(self) -> None:
-        assert Categories([1, "1"]).project(["1", "1"]).tolist() == ["1", "1"]
-        assert Categories(["1", 1]).project([1, "1"]).tolist() == [1, "1"]
+    @pytest.mark.parametrize("levels", [[1, "1"], ["1", "01"], [2**60, 2**60 + 1], [b"x", "x"], ["True", True]])
+    def test_labels_that_a_promoted_column_confuses_are_refused(self, levels: list[Any]) -> None:
+        """One odd cell turns a column of numbers to text, or to floats: all other cells must still mean the same."""
+        with pytest.raises(InputError, match="also as numbers"):
+            Categories(levels)
+
+    @pytest.mark.parametrize("label", [1, 1.0, "1", True, b"1", Decimal(1), np.int8(1)], ids=repr)
+    @pytest.mark.parametrize(
+        "cell", [1, 1.0, "1", " 1.0", b"1", True, 1 + 0j, np.float32(1), Decimal("1.00")], ids=repr
+    )
+    def test_a_label_is_found_however_its_number_is_written(self, label: Any, cell: Any) -> None:
+        assert Categories([0, label]).encode({"category": np.array([cell], dtype=object)}).tolist() == [[1.0]]
+
+    @pytest.mark.parametrize("cell", [[1], (1,), {1}, {1: 1}, np.array([1, 1]), range(1)], ids=repr)
+    def test_a_cell_that_is_a_list_is_no_label(self, cell: Any) -> None:
+        column = np.fromiter([cell], dtype=object, count=1)
+        assert np.isnan(Categories([1, "[1]", "(1,)", "{1}"]).encode({"category": column})).all()
 
     def test_a_missing_value_is_not_the_label_that_prints_the_same(self) -> None:
         domain = Categories(["None", "nan", "x"])

@@ -14,7 +14,7 @@ ROOT = Path(tacit.__file__).parent
 # Each room may import from itself and from the rooms above it in this list. What is public (policy) stands above what
 # is private (statistic): it cannot even import it.
 ROOMS = [
-    ["_version", "errors", "progress"],
+    ["_version", "errors", "progress", "quiet"],
     ["core"],
     ["tables", "spec", "linalg"],
     ["arrays"],

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import tacit
 from helpers import BUDGET, records, small_design
 from tacit import InputError, StateError, Statistic
+from tacit.kernels import sees_batches
 
 DESIGN = small_design()
 RNG = np.random.default_rng(0)
@@ -138,8 +139,8 @@ def test_more_records_than_the_horizon_are_refused_before_any_is_added() -> None
     [
         (([[1.0]], [[60, 70], [60, 70]], [0.5]), "as many rows"),
         (([[1.0]], [[60, 70]], [0.5, 0.5]), "one entry per row"),
-        (([[1.0, 2.0]], [[60, 70]], [0.5]), "1 column"),
-        (([[1.0]], [[60]], [0.5]), "2 column"),
+        ((np.array([[1.0, 2.0]]), [[60, 70]], [0.5]), "1 column"),
+        (([[1.0]], np.array([[60]]), [0.5]), "2 column"),
         (([[1.0]], {"age": 60}, [0.5]), "no column 'weight'"),
         ((np.empty((0, 1)), np.empty((0, 2)), []), "no rows"),
         (([[1.0]], "nonsense", [0.5]), "contexts must be"),
@@ -169,7 +170,7 @@ def test_a_kernel_that_looks_at_the_whole_batch_cannot_spread_one_record_over_ot
         actions=tacit.Box([0], [1], names=["x"]), contexts=tacit.Box([0], [1], names=["c"]), kernel=nosy
     )
     design = tacit.Design.build(problem, horizon=300, budget=BUDGET, rng=0, rank=15, tau=5.0, public_points=1000)
-    assert not problem.k.rowwise
+    assert not sees_batches(problem.k)
     points = np.full((250, 2), 0.5)
     neighbour = points.copy()
     neighbour[7, 1] = 0.0

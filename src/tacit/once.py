@@ -13,6 +13,7 @@ from tacit.core.selection import checked
 from tacit.errors import InputError
 from tacit.scoring import score_weights
 from tacit.statistic import Statistic
+from tacit.tables import records
 
 
 def decide_once(
@@ -35,7 +36,7 @@ def decide_once(
     """
     design = statistic.design
     problem = design.problem
-    table = problem.contexts.read(context, "the context")
+    table = records(context, problem.contexts.names, "the context", single=True)
     if table.rows != 1:
         raise InputError(f"decide_once takes one context, got {table.rows}: release a policy to decide for a table.")
     if candidates < 1:

@@ -12,12 +12,12 @@ from array_api_compat import device
 from tacit.arrays import Array, Engine, engine
 from tacit.core import Cohort, Ledger, PrivateSum, private_sum, release_gaussian, simulate_gaussian
 from tacit.design import Design
+from tacit.domains import record_points
 from tacit.errors import InputError, StateError
 from tacit.policy import Policy
 from tacit.progress import Progress, silent
-from tacit.tables import Floats, labels, vector
-
-quiet = np.errstate(all="ignore")  # a warning that depends on a private value would leak it
+from tacit.quiet import quiet
+from tacit.tables import Floats, is_column, labels, vector
 
 
 class Statistic:
@@ -35,7 +35,7 @@ class Statistic:
         """How many records are in, complete or not. Public."""
         return self._sum.records
 
-    @quiet
+    @quiet()
     def add(
         self,
         actions: Any,
@@ -53,22 +53,24 @@ class Statistic:
         | reward outside its range           | clipped to it                             |
         | action or context outside its domain | projected to it                         |
         | NaN, None, text, an unknown label  | the record counts, and adds nothing       |
+        | a row that lacks a column          | that cell is missing                      |
 
-        None of these raises: an error that depends on a private value would leak it. With `unit="user"` pass one user
-        id per record; records without one count as one user's. In a statistic of a cohort `first` is the number of
-        the first of these records in the study.
+        None of these raises: an error that depends on a private value would leak it. One reward that is no column goes
+        with one record. With `unit="user"` pass one user id per record; records without one count as one user's. In a
+        statistic of a cohort `first` is the number of the first of these records in the study.
         """
         problem = self.design.problem
-        played, came = problem.actions.read(actions, "actions"), problem.contexts.read(contexts, "contexts")
-        if played.rows != came.rows:
-            raise InputError(f"actions and contexts must have as many rows, got {played.rows} and {came.rows}.")
-        y = problem.scale_reward(vector(rewards, played.rows, "rewards"))
-        points = np.hstack([problem.actions.encode(played.columns), problem.contexts.encode(came.columns)])
-        ids = None if users is None else labels(users, played.rows, "users")
-        self.add_points(points, y, ids, first, progress)
+        single = not is_column(rewards)
+        played = record_points(problem.actions, actions, "actions", single=single)
+        came = record_points(problem.contexts, contexts, "contexts", single=single)
+        if len(played) != len(came):
+            raise InputError(f"actions and contexts must have as many rows, got {len(played)} and {len(came)}.")
+        y = problem.scale_reward(vector(rewards, len(came), "rewards"))
+        ids = None if users is None else labels(users, len(came), "users")
+        self.add_points(np.hstack([played, came]), y, ids, first, progress)
         return self
 
-    @quiet
+    @quiet()
     def add_points(
         self,
         points: Floats,
@@ -82,6 +84,7 @@ class Statistic:
         self._sum.reserve(total, first)
         blocks = [slice(start, min(start + height, total)) for start in range(0, total, height)]
 
+        @quiet()  # once more, since this runs in threads of its own
         def collect(mine: list[slice]) -> PrivateSum:
             part = private_sum(self.design.encoding, self.design.unit, self._sum.cohort)
             for at in mine:

@@ -222,9 +222,8 @@ class DomainLaws:
         alone = encoded(domain, known)
         columns = {name: [row[name] for row in known] for name in domain.names}
         assert np.array_equal(encoded(domain, [*known, odd])[:2], alone)
-        if not any(isinstance(cell, list) for cell in odd.values()):
-            assert np.array_equal(encoded(domain, {k: [*v, odd[k]] for k, v in columns.items()})[:2], alone)
-            assert np.array_equal(encoded(domain, [[*row.values()] for row in (*known, odd)])[:2], alone)
+        assert np.array_equal(encoded(domain, {k: [*v, odd[k]] for k, v in columns.items()})[:2], alone)
+        assert np.array_equal(encoded(domain, [[*row.values()] for row in (*known, odd)])[:2], alone)
 
     # -- candidates --------------------------------------------------------------------------------------------
 

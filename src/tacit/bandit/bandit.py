@@ -12,14 +12,16 @@ from tacit.bandit.store import Store
 from tacit.core import Budget, Ledger, release_event
 from tacit.core.database import connect
 from tacit.design import Design
+from tacit.domains import record_points
 from tacit.errors import InputError
 from tacit.once import decide_once
 from tacit.policy import Policy
 from tacit.problem import Problem
 from tacit.progress import Progress, silent
+from tacit.quiet import quiet
 from tacit.refinement import refine
-from tacit.statistic import Statistic, quiet
-from tacit.tables import labels, number
+from tacit.statistic import Statistic
+from tacit.tables import Floats, labels, number
 
 RELEASE, FIRST_LOOK = "release", "first look"
 
@@ -100,16 +102,17 @@ class Bandit:
 
         In a study with `unit="user"` say whose round it is.
         """
-        rows = self.problem.contexts.read(context, "the context").rows
-        if rows != 1:
-            raise InputError(f"ask takes one context, got {rows}: use ask_many for a table.")
-        return self.ask_many(context, users=None if user is None else [user])[0]
+        points = record_points(self.problem.contexts, context, "the context", single=True)
+        if len(points) != 1:
+            raise InputError(f"ask takes one context, got {len(points)}: use ask_many for a table.")
+        return self._ask(points, None if user is None else [user])[0]
 
-    @quiet
     def ask_many(self, contexts: Any, *, users: Any = None) -> list[Decision]:
-        """The same for every row of a table, in one transaction."""
-        domain, actions = self.problem.contexts, self.problem.actions
-        points = domain.encode(domain.read(contexts, "the context").columns)
+        """The same for every row of a table, in one transaction. A row that lacks a column has a missing cell."""
+        return self._ask(record_points(self.problem.contexts, contexts, "the context"), users)
+
+    def _ask(self, points: Floats, users: Any) -> list[Decision]:
+        actions = self.problem.actions
         if users is None and self.design.unit == "user":
             raise InputError("this study protects users: say whose round it is with user=...")
         names = None if users is None else labels(users, len(points), "users")
@@ -128,7 +131,7 @@ class Bandit:
         """
         self.tell_many([id], [reward])
 
-    @quiet
+    @quiet()
     def tell_many(self, ids: Sequence[str], rewards: Iterable[float]) -> None:
         """The same for many rounds: all of them are recorded, or none."""
         values = np.array([number(reward) for reward in rewards], dtype=np.float64)

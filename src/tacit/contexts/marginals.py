@@ -18,14 +18,15 @@ from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
 from tacit.contexts.cells import Cells
 from tacit.core import Budget, Encoding, Guarantee, Ledger, Released, private_sum, release_gaussian, simulate_gaussian
-from tacit.domains import Domain
+from tacit.domains import Domain, record_points
+from tacit.quiet import quiet
 from tacit.tables import Floats
 
 Rng = np.random.Generator
 PAIR_SHARE = 0.5
 PARTS = 6  # coarse cells of one column in a table of pairs
 CLEAR = 4.0  # standard deviations by which a dependence must exceed what noise alone would show
-BLOCK = 4096
+BLOCK = 512  # rows that are counted at a time, always so many: one record cannot change the rounding of another
 
 
 def private_marginals(
@@ -102,16 +103,17 @@ class _Counts:
         self._share = PAIR_SHARE if self.pairs else 0.0
         self._sizes = [min(PARTS, column.size) for column in self.cells.parts]
 
+    @quiet()
     def collect(self, table: Any) -> Any:
         """The private sum of all rows."""
-        read = self.domain.read(table, "the contexts")
-        with np.errstate(all="ignore"):
-            points = self.domain.encode(read.columns)
+        points = record_points(self.domain, table, "the contexts")
         width = self.cells.size + sum(self._sizes[i] * self._sizes[j] for i, j in self.pairs)
         total = private_sum(Encoding(rank=width, horizon=max(1, len(points))), "record")
         for start in range(0, len(points), BLOCK):
-            block = points[start : start + BLOCK]
-            total.add(self._rows(block), records=len(block))
+            rows = points[start : start + BLOCK]
+            block = np.full((BLOCK, points.shape[1]), np.nan)
+            block[: len(rows)] = rows
+            total.add(self._rows(block), records=len(rows))
         return total
 
     def learned(self, released: Released) -> LearnedContexts:

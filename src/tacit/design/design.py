@@ -14,7 +14,6 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from array_api_compat import array_namespace
 
 from tacit import linalg
 from tacit.arrays import NUMPY, Array, Engine, engine
@@ -28,7 +27,7 @@ from tacit.design.layout import Layout
 from tacit.design.public import PublicPoints, largest_influence, law_of, second_moment
 from tacit.design.tuning import influence_quantile
 from tacit.errors import InputError
-from tacit.kernels import Kernel
+from tacit.kernels import one_by_one, sees_batches
 from tacit.problem import Problem
 from tacit.progress import Progress, silent
 from tacit.tables import Floats
@@ -164,7 +163,7 @@ class Design:
     def influence(self, points: Floats) -> Floats:
         """Rows q(w), not clipped. `|q(w)|` is the paper's sigmabar(w). Row i depends on point i alone."""
         map = self._influences
-        return map(points) if map.kernel.rowwise else _one_by_one(map.kernel, points, map.U) @ map.R
+        return map(points) if sees_batches(map.kernel) else one_by_one(map.kernel, points, map.U) @ map.R
 
     def writer(self, engine: Engine) -> Callable[[Array, Array, Array], Array]:
         """What records write into the sum: (points, y, known) to rows of norm at most 1 (up to rounding)."""
@@ -180,7 +179,7 @@ class Design:
     def _writer(self, engine: Engine) -> Callable[[Array, Array, Array], Array]:
         problem, layout, clip, at = self.problem, self.layout, self.clip, self.problem.actions.dimension
         U, R = engine.put(self.features.U), engine.put(self._influences.R)
-        kernel = engine.fused(problem.k.__call__) if problem.k.rowwise else partial(_one_by_one, problem.k)
+        kernel = engine.fused(problem.k.__call__) if sees_batches(problem.k) else partial(one_by_one, problem.k)
         earlier, weights = self.earlier, engine.put(self.earlier.weights if self.earlier else [])
 
         def finish(k_U: Array, q: Array, points: Array, y: Array, known: Array) -> Array:
@@ -321,11 +320,6 @@ def _twice(budget: Budget, looks: int) -> bool:
     if looks not in (1, 2):
         raise InputError(f"looks must be 1 or 2, got {looks!r}.")
     return looks == 2 and not budget.pure
-
-
-def _one_by_one(kernel: Kernel, points: Array, U: Array) -> Array:
-    """A kernel that is not ours may look at several rows at once: it is shown one at a time."""
-    return array_namespace(points).concat([kernel(points[i : i + 1, :], U) for i in range(points.shape[0])], axis=0)
 
 
 def _generator(rng: np.random.Generator | int) -> np.random.Generator:

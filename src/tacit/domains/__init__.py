@@ -5,8 +5,11 @@ from tacit.domains.base import Domain
 from tacit.domains.box import Box
 from tacit.domains.finite import Catalogue, Categories
 from tacit.domains.product import Mixed
+from tacit.domains.records import record_points, sees_batches
 from tacit.domains.simplex import Simplex
 
 REGISTRY: dict[str, type] = {cls.__name__.lower(): cls for cls in (Ball, Box, Catalogue, Categories, Mixed, Simplex)}
 
-__all__ = ["Ball", "Box", "Catalogue", "Categories", "Domain", "Mixed", "REGISTRY", "Simplex"]
+__all__ = [
+    "Ball", "Box", "Catalogue", "Categories", "Domain", "Mixed", "REGISTRY", "Simplex", "record_points", "sees_batches",
+]  # fmt: skip

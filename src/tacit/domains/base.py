@@ -17,7 +17,10 @@ Rng = np.random.Generator
 
 
 class Domain(ABC):
-    """A public set of actions or contexts, with names for its coordinates."""
+    """A public set of actions or contexts, with names for its coordinates.
+
+    A domain of one's own is shown private records one at a time (`tacit.domains.records`).
+    """
 
     names: tuple[str, ...]
 
@@ -78,6 +81,7 @@ class Domain(ABC):
         return self._rows(self.candidate_points(n))
 
     def read(self, values: Any, what: str = "the table") -> Table:
+        """A public table, or a visitor's. Private records are read by `tacit.domains.record_points`."""
         return read(values, self.names, what)
 
     def _rows(self, points: Floats) -> NDArray[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from tacit.domains.base import Domain, Rng, bounded
 from tacit.domains.naming import coordinate_names
 from tacit.errors import InputError
-from tacit.tables import Columns, Floats, numbers
+from tacit.tables import Columns, Floats, number, numbers, text
 
 
 class Finite(Domain):
@@ -21,7 +21,8 @@ class Finite(Domain):
 
     labels: tuple[Any, ...]
     _places: Floats
-    _index: dict[Any, int]
+    _texts: dict[str, int]
+    _numbers: dict[float, int]
 
     @property
     def dimension(self) -> int:
@@ -73,19 +74,35 @@ class Finite(Domain):
             raise InputError(
                 f"the labels of {type(self).__name__} must not be None or NaN, which mean that one is missing."
             )
-        if len(set(labels)) != len(labels):
-            raise InputError(f"the labels of {type(self).__name__} must all differ.")
-        # A file of text says "3" where the label is 3.
-        index = {str(label): i for i, label in enumerate(labels)} | {label: i for i, label in enumerate(labels)}
+        texts = [text(label) if isinstance(label, str | bytes) else str(label) for label in labels]
+        values = [number(label) for label in labels]
+        known = [value for value in values if value == value]
+        if len(set(texts)) != len(labels) or len(set(known)) != len(known):
+            raise InputError(
+                f"the labels of {type(self).__name__} must all differ, also as numbers: 1, 1.0 and '1' are one label, "
+                "and so are whole numbers that no float tells apart."
+            )
         object.__setattr__(self, "labels", tuple(labels))
         object.__setattr__(self, "_places", places)
-        object.__setattr__(self, "_index", index)
+        object.__setattr__(self, "_texts", {name: i for i, name in enumerate(texts)})
+        object.__setattr__(self, "_numbers", {value: i for i, value in enumerate(values) if value == value})
 
     def _find(self, value: Any) -> int:
-        """The number of a label, -1 for anything else."""
+        """The number of a label, -1 for anything else.
+
+        Text is looked up as it stands, then as the number that it spells; numbers by their float value, in which a
+        column may come because of a gap, or a fraction, in another row; other things by what they print.
+        """
         try:
-            return self._index.get(_key(value), -1)
-        except Exception:  # whatever a stranger's __hash__ or __str__ raises
+            value = value.item() if isinstance(value, np.generic) else value
+            if value is None or isinstance(value, list | tuple | range | set | frozenset | Mapping | np.ndarray):
+                return -1
+            numeric = isinstance(value, int | float | complex | Decimal)
+            name = None if numeric else text(value) if isinstance(value, str | bytes) else str(value)
+            if name is not None and name in self._texts:
+                return self._texts[name]
+            return self._numbers.get(number(value), -1)
+        except Exception:  # whatever a stranger's __class__ or __str__ raises
             return -1
 
 

@@ -24,6 +24,7 @@ class Simplex(Domain):
     def __post_init__(self) -> None:
         if not isinstance(self.parts, int) or self.parts < 2:
             raise InputError(f"a Simplex needs at least 2 parts, got {self.parts!r}.")
+        object.__setattr__(self, "parts", int(self.parts))
         object.__setattr__(self, "names", coordinate_names(self.names, self.parts))
 
     @property

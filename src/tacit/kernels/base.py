@@ -19,15 +19,10 @@ Array = Any
 
 
 class Kernel(ABC):
-    """Positive definite, bounded by one on the diagonal. `+` averages, `*` multiplies: both keep the bound."""
+    """Positive definite, bounded by one on the diagonal. `+` averages, `*` multiplies: both keep the bound.
 
-    @property
-    def rowwise(self) -> bool:
-        """Whether row i of `k(A, B)` depends on row i of `A` alone.
-
-        The privacy of a statistic needs it. It is true of Tacit's own kernels; any other is evaluated record by record.
-        """
-        return False
+    A kernel of one's own is shown private records one at a time (`tacit.kernels.rows`).
+    """
 
     whole: ClassVar[bool] = False  # of action and context together, so that it has no part on either alone
 

@@ -21,10 +21,6 @@ class Centred(Kernel):
     kernel: Kernel
     points: NDArray[np.float64] = field(compare=False, repr=False)
 
-    @property
-    def rowwise(self) -> bool:
-        return self.kernel.rowwise
-
     def __call__(self, A: Array, B: Array) -> Array:
         xp = array_namespace(A, B)
         result = self.kernel(A, B)

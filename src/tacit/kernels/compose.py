@@ -28,10 +28,6 @@ class Product(Kernel):
     def __post_init__(self) -> None:
         object.__setattr__(self, "kernels", _checked(self.kernels))
 
-    @property
-    def rowwise(self) -> bool:
-        return all(k.rowwise for k in self.kernels)
-
     def __call__(self, A: Array, B: Array) -> Array:
         return reduce(lambda left, right: left * right, (k(A, B) for k in self.kernels))
 
@@ -66,10 +62,6 @@ class Sum(Kernel):
         weights = self.weights or (1.0,) * len(self.kernels)
         return tuple(w / sum(weights) for w in weights)
 
-    @property
-    def rowwise(self) -> bool:
-        return all(k.rowwise for k in self.kernels)
-
     def __call__(self, A: Array, B: Array) -> Array:
         return reduce(lambda x, y: x + y, (w * k(A, B) for w, k in zip(self.shares, self.kernels, strict=True)))
 
@@ -97,10 +89,6 @@ class On(Kernel):
             raise InputError(f"On needs a list of columns, got {self.columns!r}.")
         object.__setattr__(self, "columns", tuple(self.columns))
 
-    @property
-    def rowwise(self) -> bool:
-        return self.kernel.rowwise
-
     def __call__(self, A: Array, B: Array) -> Array:
         return self.kernel(self._pick(A), self._pick(B))
 
@@ -113,7 +101,7 @@ class On(Kernel):
             if column in names:
                 numbers += [i for i, name in enumerate(names) if name == column]
             elif isinstance(column, int) and 0 <= column < len(names):
-                numbers.append(column)
+                numbers.append(int(column))
             else:
                 raise InputError(f"the kernel names column {column!r}, which is none of {', '.join(names)}.")
         return On(self.kernel.bind([names[i] for i in numbers], 0), tuple(numbers))
@@ -138,10 +126,6 @@ class Joint(Kernel):
     def __post_init__(self) -> None:
         _checked([self.kernel])
 
-    @property
-    def rowwise(self) -> bool:
-        return self.kernel.rowwise
-
     def __call__(self, A: Array, B: Array) -> Array:
         return self.kernel(A, B)
 
@@ -164,10 +148,6 @@ class Separable(Kernel):
     def __post_init__(self) -> None:
         _checked([self.actions, self.contexts])
 
-    @property
-    def rowwise(self) -> bool:
-        return self.actions.rowwise and self.contexts.rowwise
-
     def __call__(self, A: Array, B: Array) -> Array:
         result = self.actions(A[:, : self.at], B[:, : self.at])
         result *= self.contexts(A[:, self.at :], B[:, self.at :])
@@ -177,7 +157,8 @@ class Separable(Kernel):
         return self.actions.diagonal(A[:, : self.at]) * self.contexts.diagonal(A[:, self.at :])
 
     def bind(self, names: Sequence[str], actions: int) -> Kernel:
-        return Separable(self.actions.bind(names[:actions], actions), self.contexts.bind(names[actions:], 0), actions)
+        parts = self.actions.bind(names[:actions], actions), self.contexts.bind(names[actions:], 0)
+        return Separable(*parts, int(actions))
 
 
 def natural(kernel: Kernel, names: Sequence[str], actions: int) -> Kernel:

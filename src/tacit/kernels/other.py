@@ -17,11 +17,11 @@ class Linear(Kernel):
     """(bias^2 + v'v') / (bias^2 + d) with v = 2 w - 1 in [-1, 1]^d: at most 1 in the unit box."""
 
     bias: float = 1.0
-    rowwise: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not (finite(self.bias) and self.bias >= 0):
             raise InputError(f"bias must be a number of at least 0, got {self.bias!r}.")
+        object.__setattr__(self, "bias", float(self.bias))
 
     def __call__(self, A: Array, B: Array) -> Array:
         return (self.bias**2 + (2.0 * A - 1.0) @ (2.0 * B - 1.0).T) / (self.bias**2 + A.shape[1])
@@ -36,11 +36,11 @@ class Categorical(Kernel):
     """Per column 1 where the labels agree and `similarity` where they do not; columns multiply."""
 
     similarity: float = 0.0
-    rowwise: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not (finite(self.similarity) and 0 <= self.similarity < 1):
             raise InputError(f"similarity must be in [0, 1), got {self.similarity!r}.")
+        object.__setattr__(self, "similarity", float(self.similarity))
 
     def __call__(self, A: Array, B: Array) -> Array:
         xp = array_namespace(A, B)

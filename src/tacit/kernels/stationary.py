@@ -31,7 +31,6 @@ class Stationary(Kernel):
     """Shared by all of them: lengthscales, one for all or one per column, and the squared distance."""
 
     lengthscale: Lengthscale
-    rowwise = True
 
     @property
     def stretch(self) -> float:
@@ -105,6 +104,7 @@ class RationalQuadratic(Stationary):
         object.__setattr__(self, "lengthscale", _checked(self.lengthscale))
         if not (finite(self.alpha) and self.alpha > 0):
             raise InputError(f"alpha must be positive, got {self.alpha!r}.")
+        object.__setattr__(self, "alpha", float(self.alpha))
 
     def of_square(self, r2: Array) -> Array:
         r2 *= 1.0 / (2.0 * self.alpha)
@@ -127,6 +127,7 @@ class Matern(Stationary):
     def __post_init__(self) -> None:
         if self.smoothness not in (0.5, 1.5, 2.5):
             raise InputError(f"smoothness must be 0.5, 1.5 or 2.5, got {self.smoothness!r}: use RBF for the limit.")
+        object.__setattr__(self, "smoothness", float(self.smoothness))
         object.__setattr__(self, "lengthscale", _checked(self.lengthscale))
 
     @property
