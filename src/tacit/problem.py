@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tacit import domains, kernels
-from tacit.contexts import Law, sampler
+from tacit.contexts import Law, is_private, sampler
 from tacit.domains import Domain
 from tacit.errors import InputError
 from tacit.kernels import Custom, Kernel, Matern, natural
@@ -63,6 +63,11 @@ class Problem:
     @property
     def dimension(self) -> int:
         return self.actions.dimension + self.contexts.dimension
+
+    @property
+    def private(self) -> bool:
+        """False if a part of it was learned with a seed: a generator by `simulated_marginals`, play by a simulation."""
+        return all(is_private(part) for part in (self.actions, self.contexts, self.kernel, self.generator, self.play))
 
     @property
     def _columns(self) -> tuple[str, ...]:

@@ -13,12 +13,14 @@ import numpy as np
 from narwhals.dependencies import is_into_dataframe, is_into_series
 
 from tacit.contexts.marginals import LearnedContexts, private_marginals, simulated_marginals
+from tacit.contexts.marks import is_private
 from tacit.domains import Domain
 from tacit.errors import InputError
 from tacit.tables import Floats
 
 __all__ = [
-    "Generator", "Law", "LearnedContexts", "PublicSample", "private_marginals", "sampler", "simulated_marginals",
+    "Generator", "Law", "LearnedContexts", "PublicSample", "is_private", "private_marginals", "sampler",
+    "simulated_marginals",
 ]  # fmt: skip
 
 Rng = np.random.Generator
@@ -49,10 +51,11 @@ class PublicSample:
 
 
 class Drawn(PublicSample):
-    """The same from unit coordinates: what a design keeps of its generator."""
+    """The same from unit coordinates: what a design keeps of its generator, and of the generator's mark."""
 
-    def __init__(self, points: Floats) -> None:
+    def __init__(self, points: Floats, private: bool = True) -> None:
         self._points = points
+        self.private = private
 
     def points(self, domain: Domain) -> Floats:
         return self._points
