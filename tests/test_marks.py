@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -10,17 +11,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
 from helpers import BUDGET, records, small_problem, sqlite
-from tacit import Bandit, Budget, Design, Ledger, Matern, Policy, Problem, refine
+from logs import log_table
+from tacit import Bandit, Box, Budget, Categories, Design, InputError, Ledger, Matern, Mixed, Policy, Problem, refine
 from tacit.cli import app
 from tacit.collect.task import counter_for, shipped
 from tacit.contexts import LearnedContexts, PublicSample, is_private, private_marginals, simulated_marginals
 from tacit.contexts.marks import MOST_STEPS
 from tacit.partial import load_design, save_partial
 from tacit.report.findings import Findings
+from test_cli import PROBLEM as PROBLEM_FILE
 
 Rng = np.random.Generator
 SMALL: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 1000}
@@ -221,3 +228,145 @@ def test_facts_name_the_budget_that_both_looks_spend(budget: Budget | None, tmp_
     named = Budget(**policy.facts["budget"])
     assert named.zcdp == pytest.approx(policy.guarantee.rho, rel=1e-9)
     assert (named == BUDGET) == (budget is None)
+
+
+# -- a public sample that is the data ----------------------------------------------------------------------------------
+
+
+def rows_of(table: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{name: column[i] for name, column in table.items()} for i in range(len(table["age"]))]
+
+
+PLACES = Mixed([Box([18], [95], names=["age"]), Categories(["north", "south"], "place")])
+MIXED = replace(PROBLEM, contexts=PLACES)
+PEOPLE: dict[str, Any] = {
+    "age": [float(20 + i % 60) for i in range(200)],
+    "place": ["north" if i % 3 else "south" for i in range(200)],
+}
+ARRAY = np.column_stack([CAME["age"], CAME["weight"]])
+PANDAS, POLARS, ARROW = pd.DataFrame(PEOPLE), pl.DataFrame(PEOPLE), pa.table(PEOPLE)
+CODED = pa.table({"place": ARROW["place"].dictionary_encode()})
+AGE_ONLY = replace(PROBLEM, contexts=Box([18], [95], names=["age"]))
+PLACE_ONLY = replace(PROBLEM, contexts=Categories(["north", "south"], "place"))
+ROWS, AGES = rows_of(PEOPLE), np.array(PEOPLE["age"])
+# (problem, public sample, records)
+SAME: dict[str, tuple[Problem, Any, Any]] = {
+    "one array": (PROBLEM, ARRAY, ARRAY),
+    "some rows of an array": (PROBLEM, ARRAY[50:60], ARRAY),
+    "a dict of columns of it": (PROBLEM, {"age": ARRAY[:, 0], "weight": ARRAY[:, 1]}, ARRAY),
+    "one column of it": (PROBLEM, {"age": ARRAY[:, 0], "weight": np.full(200, 70.0)}, ARRAY),
+    "every other row": (PROBLEM, ARRAY[::2], ARRAY[::3]),
+    "one dict": (MIXED, PEOPLE, PEOPLE),
+    "another dict of the same columns": (MIXED, dict(PEOPLE), PEOPLE),
+    "one list of rows": (MIXED, ROWS, ROWS),
+    "some of the rows": (MIXED, ROWS[:20], ROWS),
+    "one list of lists": (PROBLEM, (nested_rows := ARRAY.tolist())[3:9], nested_rows),
+    "pandas": (MIXED, PANDAS, PANDAS),
+    "some rows of a pandas table": (MIXED, PANDAS.iloc[:20], PANDAS),
+    "numbers of pandas": (AGE_ONLY, PANDAS.iloc[:20], PANDAS),
+    "a copy on write": (MIXED, PANDAS.copy(deep=False), PANDAS),
+    "text of pandas": (PLACE_ONLY, PANDAS.iloc[:20], PANDAS),
+    "objects of pandas": (PLACE_ONLY, (objects := PANDAS.astype(object)).iloc[:20], objects),
+    "categories of pandas": (PLACE_ONLY, (labels := PANDAS.astype({"place": "category"})).iloc[:20], labels),
+    "nullable numbers of pandas": (AGE_ONLY, (gaps := PANDAS.astype({"age": "Float64"})).iloc[:20], gaps),
+    "polars": (MIXED, POLARS, POLARS),
+    "the head of a polars table": (MIXED, POLARS.head(20), POLARS),
+    "text of polars": (PLACE_ONLY, POLARS.head(20), POLARS.clone()),
+    "arrow": (MIXED, ARROW, ARROW),
+    "a slice of an arrow table": (MIXED, ARROW.slice(20, 20), ARROW),
+    "text of arrow": (PLACE_ONLY, ARROW.slice(150), ARROW),
+    "a dictionary of arrow": (PLACE_ONLY, CODED.slice(9), CODED),
+    "numpy and arrow": (AGE_ONLY, pa.table({"age": AGES}), {"age": AGES}),
+    "numbers of polars and arrow": (MIXED, POLARS.to_arrow(), POLARS),
+}  # fmt: skip
+APART: dict[str, tuple[Problem, Any, Any]] = {
+    "a copy": (PROBLEM, ARRAY.copy(), ARRAY),
+    "other rows of one array": (PROBLEM, ARRAY[:50], ARRAY[50:]),
+    "odd and even rows": (PROBLEM, ARRAY[::2], ARRAY[1::2]),
+    "other lists of the same cells": (MIXED, {name: list(column) for name, column in PEOPLE.items()}, PEOPLE),
+    "other rows of one list": (MIXED, ROWS[:20], ROWS[20:]),
+    "equal rows": (MIXED, [dict(row) for row in ROWS], ROWS),
+    "other rows of pandas": (MIXED, PANDAS.iloc[:20], PANDAS.iloc[20:]),
+    "other rows of polars": (MIXED, POLARS[:20], POLARS[20:]),
+    "other rows of arrow": (MIXED, ARROW.slice(0, 20), ARROW.slice(20)),
+    "a deep copy": (AGE_ONLY, PANDAS.copy(), PANDAS),
+}
+
+
+def added(problem: Problem, sample: Any, table: Any) -> None:
+    rows = len(problem.contexts.read(table).columns[problem.contexts.names[0]])
+    statistic = built(replace(problem, generator=PublicSample(sample))).statistic()
+    statistic.add(np.full((rows, 1), 50.0), table, np.full(rows, 0.5))
+
+
+@pytest.mark.parametrize("case", SAME)
+def test_a_public_sample_that_is_the_data_is_refused(case: str) -> None:
+    with pytest.raises(InputError, match="the public sample is the data itself"):
+        added(*SAME[case])
+
+
+@pytest.mark.parametrize("case", APART)
+def test_a_public_sample_of_other_memory_is_taken(case: str) -> None:
+    added(*APART[case])
+
+
+def test_the_refusal_does_not_depend_on_values() -> None:
+    """By where cells are: other values in the same places are refused, and equal ones elsewhere are not."""
+    problem = replace(PROBLEM, generator=PublicSample(ARRAY))
+    for value in (np.nan, 0.0, 50.0):
+        shared = ARRAY.view()
+        moved = ARRAY.copy()
+        ARRAY[:] = value
+        with pytest.raises(InputError, match="data itself"):
+            problem.require_apart(shared)
+        problem.require_apart(ARRAY.copy())
+        ARRAY[:] = moved
+
+
+def test_a_study_refuses_its_own_sample_before_anything_is_written(tmp_path: Path) -> None:
+    problem = replace(PROBLEM, generator=PublicSample(ARRAY[:20]))
+    study = Bandit.create(sqlite(tmp_path), problem, horizon=500, budget=BUDGET, rng=0, **SMALL)
+    with pytest.raises(InputError, match="data itself"):
+        study.ask_many(ARRAY)
+    with pytest.raises(InputError, match="data itself"):
+        study.ask(ARRAY[3])
+    assert study.asked == 0
+    study.ask_many(ARRAY[20:])
+
+
+def test_logged_actions_are_not_a_law_of_play() -> None:
+    doses, contexts, rewards = records(100)
+    statistic = built(replace(PROBLEM, play=PublicSample(doses))).statistic()
+    with pytest.raises(InputError, match="data itself"):
+        statistic.add(doses, contexts, rewards)
+    assert statistic.records == 0
+
+
+def linked(path: Path, kind: str) -> Path:
+    """The same file by another name."""
+    other = path.with_name(f"{kind}-{path.name}")
+    if kind == "symbolic":
+        other.symlink_to(path)
+    elif kind == "hard":
+        other.hardlink_to(path)
+    else:
+        return path
+    return other
+
+
+@pytest.mark.parametrize("kind", ["same", "symbolic", "hard"])
+def test_tacit_fit_refuses_a_sample_that_is_a_data_file(kind: str, tmp_path: Path) -> None:
+    pq.write_table(log_table(300), tmp_path / "log.parquet")
+    pq.write_table(log_table(300, seed=1), tmp_path / "more.parquet")
+    sample = linked(tmp_path / "more.parquet", kind).name
+    (tmp_path / "problem.toml").write_text(PROBLEM_FILE + f'\n[generator]\nsample = "{sample}"\n')
+    files = [tmp_path / "problem.toml", tmp_path / "log.parquet", tmp_path / "more.parquet"]
+    url = f"sqlite:///{tmp_path}/ledger.db"
+    command = ["fit", *map(str, files), "--out", str(tmp_path / "policy"), "--rank", "8", "--ledger", url]
+    refused = CliRunner().invoke(app, command)
+    assert isinstance(refused.exception, InputError)
+    assert "both the data and the public sample" in str(refused.exception)
+    assert not (tmp_path / "ledger.db").exists()
+    shutil.copy(tmp_path / "more.parquet", tmp_path / "census.parquet")
+    (tmp_path / "problem.toml").write_text(PROBLEM_FILE + '\n[generator]\nsample = "census.parquet"\n')
+    assert CliRunner().invoke(app, [*command, "--looks", "1"]).exit_code == 0

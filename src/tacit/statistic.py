@@ -51,6 +51,7 @@ class Statistic:
         id per record; records without one count as one user's.
         """
         problem = self.design.problem
+        problem.require_apart(contexts, actions)
         played, came = problem.actions.read(actions, "actions"), problem.contexts.read(contexts, "contexts")
         if played.rows != came.rows:
             raise InputError(f"actions and contexts must have as many rows, got {played.rows} and {came.rows}.")

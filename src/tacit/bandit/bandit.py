@@ -109,6 +109,7 @@ class Bandit:
     def ask_many(self, contexts: Any, *, users: Any = None) -> list[Decision]:
         """The same for every row of a table, in one transaction."""
         domain, actions = self.problem.contexts, self.problem.actions
+        self.problem.require_apart(contexts)
         points = domain.encode(domain.read(contexts, "the context").columns)
         if users is None and self.design.unit == "user":
             raise InputError("this study protects users: say whose round it is with user=...")
