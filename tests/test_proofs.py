@@ -32,7 +32,7 @@ GUARANTEE = ROOT / "docs" / "guarantee.md"
 # Which page proves which files. Every file of the core has exactly one.
 PROVES = {
     "contribution": ["contribution"],
-    "sums": ["sums"],
+    "sums": ["sums", "users"],
     "gaussian": ["noise", "release"],
     "selection": ["selection"],
     "accounting": ["budget", "curve", "events", "search"],
@@ -47,7 +47,7 @@ PROOFS = [*CORE_PROOFS, READING]
 PAGES = [*PROOFS, GUARANTEE]
 LETTERS = {"Delta", "Phi"}  # capitalised, and no class
 FIELDS = ("guarantee.", "facts.")  # of policy.json, checked against a real one
-MOST_STATEMENTS = 635  # about 600, as we promised ourselves
+MOST_STATEMENTS = 715  # about 700, as we promised ourselves
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 

@@ -23,10 +23,10 @@ from sqlalchemy.exc import DBAPIError
 from helpers import sqlite
 from tacit import Budget, BudgetError, InputError, Ledger, RequestConflictError
 from tacit.core import Encoding, PrivateSum, private_sum, release_choice, release_gaussian, selection
+from tacit.core.accounts import cost_of
 from tacit.core.budget import UNITS, ZCDP, epsilon_of_rho
 from tacit.core.database import _server, connect
 from tacit.core.events import Event, Exponential, Gaussian, PermuteAndFlip, price
-from tacit.core.ledger import cost_of
 from tacit.core.noise import discrete_gaussian
 from tacit.core.release import simulate_gaussian
 from tacit.core.selection import sensitivity

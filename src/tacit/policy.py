@@ -45,6 +45,7 @@ class Policy:
     def from_release(cls, design: Design, released: Released) -> Policy:
         posterior = decode(design, released)
         promise, facts, U = _promise(design, released), _facts(design, released), design.features.U
+        promise = replace(promise, private=promise.private and design.private)
         return cls(design.problem, promise, posterior, U, facts, receipt=released.receipt, released=released)
 
     @property
@@ -279,9 +280,16 @@ def _facts(design: Design, released: Released) -> dict[str, Any]:
     facts = design.facts() | {"records": released.records, "rank": design.rank, "looks": 1}
     earlier = design.earlier
     if earlier is not None:
-        whole = earlier.design.whole or Budget(rho=earlier.design.budget.gaussian + design.budget.gaussian)
-        facts |= {"budget": asdict(whole), "looks": 2, "reach": earlier.reach}
-    return {name: value for name, value in facts.items() if name not in ("earlier", "whole")}
+        together = earlier.guarantee.rho + released.guarantee.rho
+        facts |= {"budget": asdict(_both(earlier.design, design, together)), "looks": 2, "reach": earlier.reach}
+    return {name: value for name, value in facts.items() if name not in ("earlier", "whole", "private")}
+
+
+def _both(first: Design, second: Design, together: float) -> Budget:
+    """What two looks spend: the budget that the first one shared out, unless the second had another than its rest."""
+    if first.whole is not None and second.budget == first.rest:
+        return first.whole
+    return Budget(rho=together)
 
 
 def _stated(promise: Guarantee, delta: float) -> Guarantee:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tacit import domains, kernels
-from tacit.contexts import Law, sampler
+from tacit.contexts import Law, PublicSample, is_private, sampler
 from tacit.domains import Domain
 from tacit.errors import InputError
 from tacit.kernels import Custom, Kernel, Matern, natural
@@ -65,9 +65,20 @@ class Problem:
         return self.actions.dimension + self.contexts.dimension
 
     @property
+    def private(self) -> bool:
+        """False if a part of it was learned with a seed: a generator by `simulated_marginals`, play by a simulation."""
+        return all(is_private(part) for part in (self.actions, self.contexts, self.kernel, self.generator, self.play))
+
+    @property
     def _columns(self) -> tuple[str, ...]:
         """One name per unit coordinate; an item's features share the item's name."""
         return tuple(name for domain in (self.actions, self.contexts) for name in _coordinates(domain))
+
+    def require_apart(self, contexts: Any, actions: Any = None) -> None:
+        """Fails if a table of private records is also this problem's public sample (see `PublicSample`)."""
+        for law, table, domain in ((self.generator, contexts, self.contexts), (self.play, actions, self.actions)):
+            if isinstance(law, PublicSample) and table is not None:
+                law.require_apart(table, domain.names)
 
     def public_points(self, n: int, rng: Rng) -> Floats:
         """`n` joint points from play x generator: the algorithm's own coins, never data."""

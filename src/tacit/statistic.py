@@ -60,6 +60,7 @@ class Statistic:
         statistic of a cohort `first` is the number of the first of these records in the study.
         """
         problem = self.design.problem
+        problem.require_apart(contexts, actions)
         single = not is_column(rewards)
         played = record_points(problem.actions, actions, "actions", single=single)
         came = record_points(problem.contexts, contexts, "contexts", single=single)

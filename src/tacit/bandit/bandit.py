@@ -109,6 +109,7 @@ class Bandit:
 
     def ask_many(self, contexts: Any, *, users: Any = None) -> list[Decision]:
         """The same for every row of a table, in one transaction. A row that lacks a column has a missing cell."""
+        self.problem.require_apart(contexts)
         return self._ask(record_points(self.problem.contexts, contexts, "the context"), users)
 
     def _ask(self, points: Floats, users: Any) -> list[Decision]:

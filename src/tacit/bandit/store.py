@@ -36,7 +36,7 @@ from tacit.core.accounts import metadata
 from tacit.core.budget import Budget
 from tacit.core.database import perform, retrying
 from tacit.core.ledger import Ledger
-from tacit.core.sums import _user_key as user_key
+from tacit.core.users import user_key
 from tacit.errors import InputError, StateError
 from tacit.tables import Floats
 
@@ -117,7 +117,7 @@ class Store:
     def ask(self, contexts: Floats, actions: Floats, users: Sequence[Any] | None, horizon: int) -> list[str]:
         """Writes rounds down and returns their ids."""
         ids = [secrets.token_hex(12) for _ in contexts]
-        names = [None] * len(ids) if users is None else [_name(user) for user in users]
+        names = [None] * len(ids) if users is None else [user_key(user) for user in users]
 
         def attempt(connection: Connection) -> list[str]:
             asked = _open_rounds(connection)
@@ -220,11 +220,6 @@ def _open_rounds(connection: Connection) -> int:
 
 def _count(connection: Connection) -> int:
     return int(connection.execute(select(func.coalesce(func.max(_rounds.c.number), 0))).scalar_one())
-
-
-def _name(user: Any) -> str:
-    """A user as the private sum knows them, without the characters that databases refuse."""
-    return user_key(user).encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
 
 
 def _bytes(row: Floats) -> bytes:

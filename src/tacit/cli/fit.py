@@ -242,10 +242,20 @@ def _mapping(given: Sequence[str]) -> dict[str, str]:
 
 
 def _beside(data: Sequence[Path]) -> str:
-    """One file has its ledger beside it. Several could be named in another order, and get another ledger: ask."""
+    """One file has its ledger beside it. Several could be named in another order, and get another ledger: ask.
+
+    A symbolic link has the ledger of the file that it leads to: another name is no reason for another budget.
+    """
     if len(data) > 1:
         raise InputError("several data files need one ledger to share: pass --ledger sqlite:///study.ledger.db.")
-    return f"sqlite:///{data[0]}.ledger.db"
+    file = data[0].resolve()
+    here, there = Path(f"{data[0]}.ledger.db"), Path(f"{file}.ledger.db")
+    if here.exists() and here.resolve() != there.resolve():  # earlier versions kept one beside the link
+        raise InputError(
+            f"{data[0]} is a link to {file}, and there is a ledger beside the link, with what was spent there: "
+            f"say which one to go on with, by --ledger sqlite:///{here} or --ledger sqlite:///{there}."
+        )
+    return f"sqlite:///{there}"
 
 
 def _budget(spec: ProblemFile, epsilon: float | None, delta: float) -> Budget:

@@ -50,6 +50,7 @@ class Job:
 
     def begin(self, checkpoint: Checkpoint, show: Progress) -> Work:
         """A new collection, saved before the first row, or the one that the checkpoint holds."""
+        self.spec.require_apart(self.paths)
         if checkpoint.exists:
             return self._go_on(checkpoint, show)
         files = self._files((), show)

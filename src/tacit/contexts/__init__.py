@@ -1,24 +1,28 @@
 """Who will come: public guesses of the law of contexts, or a law learned privately (`private_marginals`).
 
 A generator is anything with `sample(n, rng)`, or a plain function `(n, rng) -> table`. A wrong guess costs
-accuracy, never privacy. What it returns must be public: never pass the study's own contexts.
+accuracy, never privacy. What it returns must be public: never pass the study's own contexts. A `PublicSample` that is
+the very table of records is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from narwhals.dependencies import is_into_dataframe, is_into_series
 
+from tacit.contexts.apart import Memory
 from tacit.contexts.marginals import LearnedContexts, private_marginals, simulated_marginals
+from tacit.contexts.marks import is_private
 from tacit.domains import Domain
 from tacit.errors import InputError
 from tacit.tables import Floats
 
 __all__ = [
-    "Generator", "Law", "LearnedContexts", "PublicSample", "private_marginals", "sampler", "simulated_marginals",
+    "Generator", "Law", "LearnedContexts", "PublicSample", "is_private", "private_marginals", "sampler",
+    "simulated_marginals",
 ]  # fmt: skip
 
 Rng = np.random.Generator
@@ -32,10 +36,23 @@ class Generator(Protocol):
 
 
 class PublicSample:
-    """Draws with replacement from a table that is already public: a census, a published cohort, last year's report."""
+    """Draws with replacement from a table that is already public: a census, a published cohort, last year's report.
+
+    Its rows become landmarks and are published with the policy. Records that lie in the same memory as the sample are
+    refused when they are added. A copy of them is not noticed: only a comparison of values could, and whether that ends
+    in a refusal would itself tell something about the records.
+    """
 
     def __init__(self, table: Any) -> None:
         self.table = table
+
+    def require_apart(self, table: Any, names: Sequence[str]) -> None:
+        """Fails if `table`, which holds records, and the sample are the same memory."""
+        if Memory.of(self.table, names).overlaps(Memory.of(table, names)):
+            raise InputError(
+                "the public sample is the data itself, which would be published with the policy: pass a table that is "
+                "public already, or learn who comes with tacit.contexts.private_marginals."
+            )
 
     def points(self, domain: Domain) -> Floats:
         points = domain.encode(domain.read(self.table, "the public sample").columns)
@@ -49,13 +66,17 @@ class PublicSample:
 
 
 class Drawn(PublicSample):
-    """The same from unit coordinates: what a design keeps of its generator."""
+    """The same from unit coordinates: what a design keeps of its generator, and of the generator's mark."""
 
-    def __init__(self, points: Floats) -> None:
+    def __init__(self, points: Floats, private: bool = True) -> None:
         self._points = points
+        self.private = private
 
     def points(self, domain: Domain) -> Floats:
         return self._points
+
+    def require_apart(self, table: Any, names: Sequence[str]) -> None:
+        """Drawn points are a copy."""
 
 
 Law = Generator | PublicSample | Callable[[int, Rng], Any]

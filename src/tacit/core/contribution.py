@@ -24,7 +24,7 @@ class Encoding:
     """The public shape of a contribution: `rank` integers whose norm is at most `bound = 2**bits`.
 
     Both overflow conditions are checked here, before any data is seen:
-    `rank * bound^2 < 2^63` keeps a squared norm inside int64, `horizon * bound < 2^62` keeps the sum there.
+    `rank * bound^2 < 2^62` keeps a squared norm inside int64, `horizon * bound < 2^62` keeps the sum there.
     """
 
     rank: int

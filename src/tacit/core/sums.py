@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tacit.core.cohorts import Cohort, Span, joined
 from tacit.core.contribution import Array, Encoding
+from tacit.core.users import user_key
 from tacit.errors import InputError, StateError
 
 Integers = NDArray[np.int64]
@@ -141,7 +142,7 @@ class UserSum(PrivateSum):
     def _collect(self, units: Array, users: Sequence[Any] | None) -> None:
         if users is None or len(users) != units.shape[0]:
             raise InputError(f"unit='user' needs one user id per record, {units.shape[0]}: pass users=...")
-        places = self._places([_user_key(user) for user in users])
+        places = self._places([user_key(user) for user in users])
         np.add.at(self._rows, places, _to_numpy(units))
 
     def _absorb(self, other: Any) -> None:
@@ -179,22 +180,6 @@ def _encoder(encoding: Encoding, cuda: bool) -> Callable[[Array], Array]:
     import torch
 
     return torch.compile(encoding.encode, dynamic=False)
-
-
-def _user_key(user: Any) -> str:
-    """Ids compare as text, numbers however they are written; a missing one is the one nameless user.
-
-    Taking two users for one is safe; taking one user for two is not.
-    """
-    try:
-        text = "" if user is None else str(user).strip()
-    except Exception:  # whatever a stranger's __str__ raises: it is nobody's name
-        return ""
-    try:
-        number = float(text)
-    except ValueError:
-        return "" if text.lower() in ("none", "<na>", "nat", "null") else text
-    return "" if number != number else repr(number)
 
 
 def _to_numpy(array: Array) -> Integers:

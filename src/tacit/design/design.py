@@ -58,6 +58,7 @@ class Design:
     earlier: Earlier | None = None  # records tell what this got wrong
     whole: Budget | None = None  # of two looks at the same records, of which this is the first
     expected: Floats | None = None  # contexts that the problem's generator drew, if it has one
+    simulated: bool = False  # a part of what it was made from, which may not be kept, is marked as not private
 
     @classmethod
     def build(
@@ -130,6 +131,12 @@ class Design:
     @property
     def rank(self) -> int:
         return self.features.rank
+
+    @property
+    def private(self) -> bool:
+        """False if anything that it was made from is marked as not private, and so is every policy that comes of it."""
+        before = self.earlier is None or (self.earlier.guarantee.private and self.earlier.design.private)
+        return before and self.problem.private and not self.simulated
 
     @property
     def rest(self) -> Budget | None:
@@ -278,14 +285,16 @@ class Design:
             "plain": not self.layout.energy_share,
             "earlier": None if self.earlier is None else self.earlier.facts(),
             "whole": None if self.whole is None else asdict(self.whole),
+            "private": self.private,
         }
 
     @classmethod
     def restore(cls, problem: Problem, facts: dict[str, Any], arrays: dict[str, Floats]) -> Design:
         """The inverse of `facts()` and `arrays()`. A generator that was not kept draws from what is left of it."""
         expected = arrays.get("expected")
+        private = bool(facts.get("private", True))
         if problem.generator is None and expected is not None:
-            problem = replace(problem, generator=Drawn(expected))
+            problem = replace(problem, generator=Drawn(expected, private))
         features = Features(problem.k, arrays["landmarks"], arrays["cholesky"])
         budget = Budget(**facts["budget"])
         return cls(
@@ -306,6 +315,7 @@ class Design:
             else None,
             whole=Budget(**facts["whole"]) if facts.get("whole") else None,
             expected=expected,
+            simulated=not private,
         )
 
     def __repr__(self) -> str:

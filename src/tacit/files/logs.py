@@ -26,8 +26,11 @@ class LogFile:
 
     @classmethod
     def at(cls, path: Path, columns: LogColumns, known: Sequence[LogFile] = ()) -> LogFile:
-        """Counts the rows, unless the file is one of `known` and has not changed since."""
-        path = path.absolute()
+        """Counts the rows, unless the file is one of `known` and has not changed since.
+
+        A symbolic link stands for the file that it leads to: by whatever name, it is the same log.
+        """
+        path = path.resolve()
         size, modified = _state(path)
         for file in known:
             if (file.path, file.size, file.modified) == (str(path), size, modified):

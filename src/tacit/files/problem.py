@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,16 @@ class ProblemFile:
     budget: Budget | None
     text: str
     columns: Mapping[str, str] = field(default_factory=dict)
+    sample: Path | None = None  # the file of the generator's public sample
+
+    def require_apart(self, paths: Sequence[Path]) -> None:
+        """Fails if the public sample is one of these data files, also by another name of the same file."""
+        for path in paths:
+            if self.sample is not None and os.path.samefile(self.sample, path):
+                raise InputError(
+                    f"{path} is both the data and the public sample of [generator], whose rows would be published with "
+                    "the policy: name a table that is public already, or none."
+                )
 
 
 def read_problem(path: str | Path) -> ProblemFile:
@@ -63,7 +74,7 @@ def read_problem(path: str | Path) -> ProblemFile:
     [columns]                           # optional: what the data files call the problem's columns
     dose = "amount_mg"
 
-    [generator]                         # optional: a table of contexts that is already public
+    [generator]                         # optional: a table of contexts that is already public, not the data
     sample = "census.parquet"
     """
     path = Path(path)
@@ -76,9 +87,8 @@ def read_problem(path: str | Path) -> ProblemFile:
         raise InputError(f"{path} cannot be read as TOML: {error}.") from None
     if unknown := sorted(set(spec) - KNOWN):
         raise InputError(f"{path} has an unknown entry {unknown[0]!r}: it takes {', '.join(sorted(KNOWN))}.")
-    generator = None
-    if "generator" in spec:
-        generator = PublicSample(read_table(path.parent / spec["generator"].get("sample", "")))
+    sample = path.parent / spec["generator"].get("sample", "") if "generator" in spec else None
+    generator = None if sample is None else PublicSample(read_table(sample))
     horizon = spec.get("horizon")
     if horizon is not None and (not isinstance(horizon, int) or horizon < 1):
         raise InputError(f"horizon must be a whole number of at least 1, got {horizon!r} in {path}.")
@@ -90,6 +100,7 @@ def read_problem(path: str | Path) -> ProblemFile:
         budget=_budget(spec["budget"]) if "budget" in spec else None,
         text=text,
         columns=_columns(spec.get("columns", {})),
+        sample=sample,
     )
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tacit.core import Cohort
 from tacit.core.cohorts import joined
 from tacit.core.sums import UserSum
+from tacit.core.users import user_key
 from tacit.design import Design
 from tacit.statistic import Statistic
 
@@ -38,10 +39,12 @@ def load(design: Design, arrays: Arrays, device: str | None = None) -> Statistic
     _require(arrays["total"], (design.encoding.rank,), records, design)
     total._total = np.array(arrays["total"])
     if isinstance(total, UserSum):
-        users = unpacked(arrays["users"])
-        _require(arrays["rows"], (len(users), design.encoding.rank), records, design)
-        total._rows = np.array(arrays["rows"])
-        total._index = {user: i for i, user in enumerate(users)}
+        users, rows = unpacked(arrays["users"]), arrays["rows"]
+        _require(rows, (len(users), design.encoding.rank), records, design)
+        _require_together(rows, records, design)
+        # Names that an earlier version kept apart may be one user's by now: then their rows are added up.
+        places = total._places([user_key(user) for user in users])
+        np.add.at(total._rows, places, rows)
     total._records = records
     if cohort is not None:
         total._spans = joined([], [(int(start), int(stop)) for start, stop in arrays["spans"]])
@@ -71,4 +74,11 @@ def _require(array: NDArray[Any], shape: tuple[int, ...], records: int, design: 
     most = records * design.encoding.bound
     fits = array.dtype == np.int64 and array.shape == shape and 0 <= records <= design.horizon
     if not fits or (array.size and not -most <= int(array.min()) <= int(array.max()) <= most):
+        raise ValueError("not a sum of this design")
+
+
+def _require_together(rows: NDArray[Any], records: int, design: Design) -> None:
+    """The same of all rows together, up to rounding: so they can be added up in any way without an overflow."""
+    together = np.abs(rows).sum(axis=0, dtype=np.float64)
+    if float(together.max(initial=0.0)) > 1.001 * records * design.encoding.bound:
         raise ValueError("not a sum of this design")

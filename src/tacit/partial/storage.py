@@ -16,8 +16,11 @@ from tacit.partial.arrays import Arrays
 
 
 def write(path: Path, arrays: Arrays) -> None:
-    """A file beside it, written through to the disk, then put in its place: a crash leaves the old one or the new."""
-    name = ""
+    """A file beside it, written through to the disk, then put in its place: a crash leaves the old one or the new.
+
+    Where `path` is a symbolic link, the file that it leads to is replaced: an old sum must not stay behind.
+    """
+    path, name = path.resolve(), ""
     try:
         forget(path, whole=False)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")  # mode 0600
@@ -54,10 +57,15 @@ _NONSENSE = (
 
 
 def forget(path: Path, whole: bool = True) -> None:
-    """Deletes the file, and what crashes in the middle of writing it left behind (only that unless `whole`)."""
-    for left in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+    """Deletes the file, and what crashes in the middle of writing it left behind (only that unless `whole`).
+
+    Of a symbolic link also the file that it leads to, which is where the sum is.
+    """
+    file = path.resolve()
+    for left in file.parent.glob(f".{glob.escape(file.name)}.*.part"):
         left.unlink(missing_ok=True)
     if whole:
+        file.unlink(missing_ok=True)
         path.unlink(missing_ok=True)
 
 
