@@ -47,7 +47,6 @@ PROOFS = [*CORE_PROOFS, READING]
 PAGES = [*PROOFS, GUARANTEE]
 LETTERS = {"Delta", "Phi"}  # capitalised, and no class
 FIELDS = ("guarantee.", "facts.")  # of policy.json, checked against a real one
-MOST_STATEMENTS = 715  # about 700, as we promised ourselves
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
@@ -225,10 +224,6 @@ def test_a_wrong_page_would_be_seen() -> None:
         "sums.md#nowhere",
     ]
     assert headings("## Claim\n### Not this\n## Argument\n") == ["Claim", "Argument"]
-
-
-def test_the_trusted_core_stays_small_enough_to_be_read() -> None:
-    assert sum(statements(path.read_text()) for path in CORE.glob("*.py")) < MOST_STATEMENTS
 
 
 def test_all_of_the_trusted_base_is_named_and_no_larger_than_the_guarantee_says() -> None:
