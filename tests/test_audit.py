@@ -34,7 +34,10 @@ from tacit.core.events import Exponential, PermuteAndFlip
 from tacit.core.selection import selection_measurement
 from tacit.errors import InputError
 
-TINY = Effort(releases=400, choices=200, runs=20, charged=4, noise=4000, chosen=400, trials=60, processes=0)
+TINY = Effort(
+    releases=400, choices=200, rivals=15, runs=20, charged=4, noise=4000, chosen=400, coordinates=1000, answers=100,
+    trials=60, every=40, processes=0,
+)  # fmt: skip
 
 
 def command(*arguments: object, code: int = 0, before: str = "") -> subprocess.CompletedProcess[str]:
@@ -104,7 +107,7 @@ def test_choosing_the_event_does_not_spend_the_confidence() -> None:
         for _ in range(300)
     )
     assert wrong <= 15
-    with pytest.raises(InputError, match="at least 2 runs"):
+    with pytest.raises(InputError, match="at least 4 runs"):
         count_best_event(np.zeros(1), np.zeros(1), bounds.PURE)
 
 
@@ -132,7 +135,7 @@ def test_every_mechanism_is_reported_with_all_its_fields(quick: dict[str, Any]) 
     assert all(wanted <= set(item) for item in quick["mechanisms"])
     names = " ".join(item["name"] for item in quick["mechanisms"])
     for part in ("contribution, record", "contribution, user", "Gaussian release, record", "Gaussian release, user",
-                 "ledger", "permute-and-flip", "exponential", "8 exponential choices", "price"):  # fmt: skip
+                 "ledger", "permute-and-flip", "exponential", "4 exponential choices", "price"):  # fmt: skip
         assert part in names
 
 
@@ -218,7 +221,7 @@ def test_a_study_is_audited_by_its_settings_and_none_of_its_rounds_is_read(tmp_p
         (
             {"budget": tacit.Budget(epsilon=1.0)},
             {"choice through a ledger", "permute-and-flip"},
-            {"Gaussian release, record", "8 exponential choices"},
+            {"Gaussian release, record", "4 exponential choices"},
         ),
     ],
 )

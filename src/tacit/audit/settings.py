@@ -55,8 +55,19 @@ class Settings:
         """At which rho is shown as epsilon."""
         return self.budget.delta or REPORTING_DELTA
 
+    @property
+    def rho(self) -> float:
+        """Of one Gaussian release that spends the whole budget: mu = sqrt(2 rho) = sensitivity / scale."""
+        return self.budget.zcdp
+
+    def designs(self, unit: str) -> tuple[Design, ...]:
+        """Whose records are attacked: the study's, or made-up ones with one and with several columns of contexts."""
+        from tacit.audit.made_up import made_up_designs
+
+        return made_up_designs(unit) if self.design is None else (self.design,)
+
     def epsilon_if_moved(self, ratio: float) -> float:
         """What the release would really be, if one record moved the sum `ratio` times as far as is claimed."""
         if self.budget.pure:
             return self.choice * ratio
-        return gaussian_epsilon(ratio * math.sqrt(2.0 * self.budget.zcdp), self.delta)
+        return gaussian_epsilon(ratio * math.sqrt(2.0 * self.rho), self.delta)
