@@ -215,8 +215,8 @@ def statements(url: str) -> Iterator[list[str]]:
 
 def study(url: str, **options: Any) -> tacit.Bandit:
     budget = options.pop("budget", tacit.Budget(epsilon=1.0, delta=1e-6))
-    common: dict[str, Any] = {"rank": 12, "tau": 10.0, "public_points": 2000}
-    return tacit.Bandit.create(url, small_problem(), horizon=500, budget=budget, rng=0, **common, **options)
+    common: dict[str, Any] = {"horizon": 500, "rank": 12, "tau": 10.0, "public_points": 2000} | options
+    return tacit.Bandit.create(url, small_problem(), budget=budget, rng=0, **common)
 
 
 def test_a_study_is_audited_by_its_settings_and_none_of_its_rounds_is_read(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_a_study_is_audited_by_its_settings_and_none_of_its_rounds_is_read(tmp_p
 @pytest.mark.parametrize(
     ("options", "has", "has_not"),
     [
-        ({"unit": "user"}, {"contribution, user", "Gaussian release, user"}, {"contribution, record"}),
+        ({"unit": "user", "horizon": 3}, {"contribution, user", "Gaussian release, user"}, {"contribution, record"}),
         (
             {"budget": tacit.Budget(epsilon=1.0)},
             {"choice through a ledger", "permute-and-flip"},

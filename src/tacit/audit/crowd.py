@@ -182,7 +182,7 @@ class Crowd:
 
     def __init__(self, design: Design, size: int) -> None:
         problem, rng = design.problem, np.random.default_rng(0)
-        self.size = max(1, min(size, design.horizon - 1)) + 1
+        self.size = size + 1  # one of them will be odd
         self.user = design.unit == "user"
         self.names: dict[str, Sequence[str]] = {
             "actions": problem.actions.names,

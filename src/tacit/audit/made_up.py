@@ -56,10 +56,9 @@ def made_up_design(unit: str, contexts: Domain = SEVERAL) -> Design:
 def made_up_sum(design: Design) -> PrivateSum:
     """The private sum of some made-up records of a study."""
     rng = np.random.default_rng(0)
-    n = min(RECORDS, design.horizon)
     statistic = design.statistic()
-    points = rng.random((n, design.features.U.shape[1]))
-    statistic.add_points(points, rng.uniform(-1.0, 1.0, size=n), [f"user {i % 7}" for i in range(n)])
+    points = rng.random((RECORDS, design.features.U.shape[1]))
+    statistic.add_points(points, rng.uniform(-1.0, 1.0, size=RECORDS), [f"user {i % 7}" for i in range(RECORDS)])
     return statistic._sum
 
 

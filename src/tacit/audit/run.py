@@ -145,7 +145,9 @@ def _contributions(s: Settings, effort: Effort) -> list[Attack]:
         )
         for unit in s.units
     ]
-    return attacks if s.design is None else [*attacks, partial(attack_records, design=s.design, **common)]
+    if s.design is None:
+        return attacks
+    return [*attacks, *[partial(attack_records, design=design, **common) for design in s.designs(s.design.unit)]]
 
 
 def _crowds(s: Settings, effort: Effort) -> list[Attack]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tacit.audit.bounds import gaussian_epsilon
@@ -61,10 +61,15 @@ class Settings:
         return self.budget.zcdp
 
     def designs(self, unit: str) -> tuple[Design, ...]:
-        """Whose records are attacked: the study's, or made-up ones with one and with several columns of contexts."""
+        """Whose records are attacked: the study's, or made-up ones with one and with several columns of contexts.
+
+        A study for few rounds has no room for a crowd: it is attacked as if it were for more.
+        """
         from tacit.audit.made_up import made_up_designs
 
-        return made_up_designs(unit) if self.design is None else (self.design,)
+        if self.design is None:
+            return made_up_designs(unit)
+        return (replace(self.design, horizon=max(self.design.horizon, HORIZON)),)
 
     def epsilon_if_moved(self, ratio: float) -> float:
         """What the release would really be, if one record moved the sum `ratio` times as far as is claimed."""
