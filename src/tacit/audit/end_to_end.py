@@ -1,25 +1,36 @@
-"""Attacks on the whole path: each release has its own request, is charged on disk, drawn, stored and read back.
+"""Attacks on the whole path: each release has its own request, is charged, drawn, stored and read back.
 
 The claim is what the ledger charged, so a charge that is forgotten shows as well as noise that is missing. Few samples:
-a durable transaction takes longer than noise.
+a transaction takes longer than noise.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.audit.bounds import GAUSSIAN, PURE
-from tacit.audit.evidence import by_likelihood, count_best_event
+from tacit.audit.evidence import by_likelihood, count_best_event, count_event
 from tacit.audit.findings import Clock, Finding, part, sampled
 from tacit.audit.gaussian import direction, neighbour_sums
 from tacit.audit.ledger import temporary_ledger
 from tacit.audit.selection import Neighbours
-from tacit.core import Budget, Encoding, PrivateSum, Released, release_choice, release_gaussian
+from tacit.core import Budget, Encoding, Ledger, PrivateSum, Released, release_choice, release_gaussian
 from tacit.progress import Progress, silent
+
+LedgerOf = Callable[[Budget], AbstractContextManager[Ledger]]
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+def spent_in_all(ledger: Ledger) -> float:
+    """Everything that a ledger has charged."""
+    return ledger.spent
 
 
 def attack_release(
@@ -31,24 +42,34 @@ def attack_release(
     samples: int,
     make: type[PrivateSum] = PrivateSum,
     release: Callable[..., Released] = release_gaussian,
+    ledger: LedgerOf = temporary_ledger,
+    options: Mapping[str, Any] = NOTHING,
+    spent: Callable[[Ledger], float] = spent_in_all,
     progress: Progress = silent,
 ) -> Finding:
-    """Claim: mu = sqrt(2 rho), where rho is what the ledger charged for one release, on average."""
+    """Claim: mu = sqrt(2 rho), where rho is what the ledger charged for one release, on average.
+
+    The attacker's threshold lies in the middle between the two sums: known beforehand, so all releases count. `ledger`
+    makes the ledger for a budget, `options` are passed on to every `release`, and `spent` says what the ledger charged
+    for all of them.
+    """
     clock = Clock()
     sums = neighbour_sums(encoding, make)
     towards = direction(*sums)
+    middle = float((sums[0]._value() + sums[1]._value()) @ towards) / 2.0
     seen = np.empty((2, samples))
-    with temporary_ledger(Budget(rho=2 * samples * rho * 1.001)) as ledger:
+    with ledger(Budget(rho=2 * samples * rho * 1.001)) as account:
         for side, total in enumerate(sums):
             show = part(progress, name, side, 2)
             for i in range(samples):
-                released = release(total, Budget(rho=rho), ledger, f"release {side}-{i}", {})
+                released = release(total, Budget(rho=rho), account, f"release {side}-{i}", {}, **options)
                 seen[side, i] = released.values @ towards
                 show(i + 1, samples)
-        charged = ledger.spent / (2 * samples)
-    counts = count_best_event(seen[0], seen[1], GAUSSIAN)
+        charged = spent(account) / (2 * samples)
+    counts = count_event(seen[0], seen[1], middle)
     about = f"rank {encoding.rank}, rho = {rho:g}, every release under its own request; the claim is what was charged"
-    return sampled(name, math.sqrt(2.0 * charged), counts, GAUSSIAN, delta=delta, clock=clock, about=about)
+    claimed = math.sqrt(2.0 * charged)
+    return sampled(name, claimed, counts, GAUSSIAN, samples=2 * samples, delta=delta, clock=clock, about=about)
 
 
 def attack_pure_choice(
@@ -72,4 +93,4 @@ def attack_pure_choice(
         charged = ledger.spent / (2 * samples)
     counts = count_best_event(*by_likelihood(chosen[0], chosen[1]), PURE)
     about = "every choice under its own request; the claim is what was charged"
-    return sampled(name, charged, counts, PURE, delta=0.0, clock=clock, about=about)
+    return sampled(name, charged, counts, PURE, samples=2 * samples, delta=0.0, clock=clock, about=about)

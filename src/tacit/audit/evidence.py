@@ -1,4 +1,7 @@
-"""The attacker's last step: choose an event on one half of the runs, count it on the other half."""
+"""The attacker's last step: choose an event on a quarter of the runs, count it on the others.
+
+Choosing needs fewer runs than counting: the best threshold is flat, and every run that is counted sharpens the bound.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from tacit.audit.bounds import Counts, Floats, Measure
 from tacit.errors import InputError
 
 Integers = NDArray[np.int64]
+CHOOSERS = 4  # one run in so many has a part in choosing the event
 CUTS = 255  # thresholds that are tried
 CHOOSING = (1e-7, 1e-3, 0.05)  # risks at which events compete: a loose one alone would pick lucky rare events
 
@@ -16,12 +20,12 @@ CHOOSING = (1e-7, 1e-3, 0.05)  # risks at which events compete: a loose one alon
 def count_best_event(a: Floats, b: Floats, measure: Measure) -> Counts:
     """Events are `x >= cut`, or `x <= cut` with the two datasets in exchanged roles.
 
-    The cut is the one that proves most on the first halves, at the strictest risk at which any proves something. What
-    is returned was counted on the second halves, so the choice costs no confidence.
+    The cut is the one that proves most on the first quarters, at the strictest risk at which any proves something. What
+    is returned was counted on the rest, so the choice costs no confidence.
     """
-    n = len(a) // 2
+    n = choosers(a)
     if n < 1 or len(b) != len(a):
-        raise InputError(f"an attack needs at least 2 runs on each side, as many on both, got {len(a)} and {len(b)}.")
+        raise InputError(f"an attack needs at least 4 runs on each side, as many on both, got {len(a)} and {len(b)}.")
     sign, cut = 1, float("-inf")
     for risk in CHOOSING:
         tried = [
@@ -31,7 +35,17 @@ def count_best_event(a: Floats, b: Floats, measure: Measure) -> Counts:
         if proved > 0.0:
             break
     more, less = (a, b) if sign == 1 else (b, a)
-    return Counts(int(np.sum(sign * more[n : 2 * n] >= cut)), int(np.sum(sign * less[n : 2 * n] >= cut)), n)
+    return count_event(sign * more[n:], sign * less[n:], cut)
+
+
+def count_event(a: Floats, b: Floats, cut: float) -> Counts:
+    """The event `x >= cut`, which was fixed before any run was seen: all runs count."""
+    return Counts(int(np.sum(a >= cut)), int(np.sum(b >= cut)), len(a))
+
+
+def choosers(a: Floats | Integers) -> int:
+    """How many of these runs choose the event, and are not counted."""
+    return len(a) // CHOOSERS
 
 
 def _best_cut(x: Floats, y: Floats, measure: Measure, risk: float) -> tuple[float, float]:
@@ -47,11 +61,12 @@ def _best_cut(x: Floats, y: Floats, measure: Measure, risk: float) -> tuple[floa
 
 
 def by_likelihood(a: Integers, b: Integers) -> tuple[Floats, Floats]:
-    """Outcomes as numbers: how much more often the first half of `a` shows each one than the first half of `b`.
+    """Outcomes as numbers: how much more often the first quarter of `a` shows each one than that of `b`.
 
     Sets of outcomes then are thresholds: the best set of a given size is made of the largest ratios.
     """
-    n, outcomes = len(a) // 2, int(max(a.max(), b.max())) + 1
+    n = choosers(a)
+    outcomes = int(max(a.max(), b.max())) + 1
     in_a, in_b = (np.bincount(x[:n], minlength=outcomes) for x in (a, b))
     score = np.log(in_a + 0.5) - np.log(in_b + 0.5)
     return score[a], score[b]

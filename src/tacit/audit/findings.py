@@ -71,14 +71,25 @@ def part(progress: Progress, name: str, index: int, parts: int) -> Show:
 
 
 def sampled(
-    name: str, claimed: float, counts: Counts, measure: Measure, *, delta: float, clock: Clock, about: str
+    name: str,
+    claimed: float,
+    counts: Counts,
+    measure: Measure,
+    *,
+    samples: int,
+    delta: float,
+    clock: Clock,
+    about: str,
 ) -> Finding:
-    """A finding from counts; `claimed` is in the measure's own unit (epsilon, mu or rho)."""
+    """A finding from counts of `samples` runs on both datasets together, those included that only chose the event.
+
+    `claimed` is in the measure's own unit (epsilon, mu or rho).
+    """
     return Finding(
         name=name,
         claimed_epsilon=measure.epsilon(claimed, delta),
         lower_bound=measure.epsilon(counts.bound(measure, RISK), delta),
-        samples=4 * counts.n,  # two datasets, two halves
+        samples=samples,
         seconds=clock.seconds,
         ok=counts.bound(measure, ALARM) <= claimed * ROUNDING,
         delta=delta,

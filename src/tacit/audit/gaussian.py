@@ -2,8 +2,9 @@
 
 The release adds independent noise of one scale to every coordinate, whatever their number. So n releases of rank r are
 one call on n * r coordinates, and a coordinate in which the neighbours agree tells the attacker nothing: a small rank
-loses nothing. The projection on the difference of the two sums is the likelihood ratio of Gaussian noise, so no other
-statistic of the released vector would do better.
+loses nothing. That noise is like this in every coordinate is not taken for granted: released.py tests it. The
+projection on the difference of the two sums is the likelihood ratio of Gaussian noise, so no other statistic of the
+released vector would do better.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def attack_gaussian(
     counts = count_best_event(a, b, GAUSSIAN)
     about = f"one {make.unit} replaced by its opposite; a threshold on the released vector"
     claimed = math.sqrt(2.0 * float(price(event, ZCDP)))
-    return sampled(name, claimed, counts, GAUSSIAN, delta=delta, clock=clock, about=about)
+    return sampled(name, claimed, counts, GAUSSIAN, samples=2 * samples, delta=delta, clock=clock, about=about)
 
 
 def _projections(total: Integers, towards: Floats, event: Gaussian, samples: int, noise: Noise, show: Show) -> Floats:

@@ -4,7 +4,8 @@
     permute-and-flip  two outcomes, even on one side and (1, 1 - e^-epsilon / 2) on the other: its duel
     Gaussian          the exact profile at mu = sensitivity / scale, k times is sqrt(k) mu
 
-None may be above the epsilon that k times the price converts to. The price and the conversion are both on trial.
+None may be above the epsilon that k times the price converts to, as an account of such releases counts. The price and
+the conversion are both on trial.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from scipy import special
 from tacit.audit.bounds import gaussian_epsilon
 from tacit.audit.findings import Clock, Finding, exact
 from tacit.audit.laws import composed_epsilon
-from tacit.core.budget import ZCDP, epsilon_of_rho
+from tacit.core import curve as core_curve
+from tacit.core.budget import GAUSSIAN, ZCDP, epsilon_of_rho
 from tacit.core.events import Event, Exponential, Gaussian, price
 from tacit.progress import Progress, silent
 
@@ -47,12 +49,14 @@ def attack_price(
     times: int,
     delta: float,
     price: Price = price,
-    convert: Convert = epsilon_of_rho,
+    convert: Convert | None = None,
     progress: Progress = silent,
 ) -> Finding:
     """Claim: the epsilon that a ledger's price for so many releases converts to."""
     clock = Clock()
-    claimed = convert(float(times * price(event, ZCDP)), delta)
+    alone = isinstance(event, Gaussian)
+    convert = convert or (core_curve.gaussian_epsilon if alone else epsilon_of_rho)
+    claimed = convert(float(times * price(event, GAUSSIAN if alone else ZCDP)), delta)
     found = worst_case(event, times, delta)
     progress(name, 1, 1)
     about = f"{times} x {type(event).__name__}: the exact epsilon of a worst case, against what the price converts to"

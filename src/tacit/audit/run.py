@@ -9,14 +9,18 @@ from functools import partial
 from typing import Any
 
 from tacit.audit.bounds import RANGE
+from tacit.audit.cohorts import attack_cohorts
 from tacit.audit.contribution import attack_contribution
+from tacit.audit.crowd import attack_asking, attack_crowd
 from tacit.audit.end_to_end import attack_pure_choice, attack_release
 from tacit.audit.findings import ALARM, RISK, Check, Clock, Finding
 from tacit.audit.gaussian import attack_gaussian
+from tacit.audit.made_up import made_up_sum
 from tacit.audit.prices import attack_price
 from tacit.audit.randomness import check_randomness, check_seeds_are_marked
+from tacit.audit.released import check_released_choices, check_released_vectors
 from tacit.audit.samplers import check_choice_sampler, check_gaussian_sampler
-from tacit.audit.selection import CANDIDATES, attack_choice, attack_composition, neighbour_scores
+from tacit.audit.selection import attack_choice, attack_composition, neighbour_scores
 from tacit.audit.settings import Settings
 from tacit.audit.study import attack_records
 from tacit.core.events import Exponential, Gaussian, PermuteAndFlip
@@ -27,37 +31,61 @@ from tacit.progress import Progress, silent
 Attack = Callable[..., Finding | Check]  # called with progress=
 
 ATTACKED_RANK = 2  # coordinates in which the neighbours differ; see gaussian.py
-COMPOSED = 8  # choices that one attacker sees
+COMPOSED = 4  # choices that one attacker sees
 PRICED = 100  # releases whose price is computed
 SMALL_SCALE = 4.3  # of noise whose law differs from the normal law
 LEDGER_RHO = 4.5  # large, so that few releases tell
+COHORT_RHO = 2.0
+FEWEST_VECTORS = 200  # that are drawn to test coordinates, however many coordinates there are
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How many samples each attack takes on each of the two datasets, records it tries, processes it starts."""
+    """How much work each attack does. Attacks that compare two datasets take so many samples on each of them."""
 
-    releases: int
-    choices: int
-    runs: int
-    charged: int
-    noise: int
-    chosen: int
-    trials: int
-    processes: int
+    releases: int  # vectors along one direction
+    choices: int  # of one candidate
+    rivals: int  # of that candidate in a crowd: few are told apart with fewer samples, many with more certainty
+    runs: int  # of several choices each
+    charged: int  # releases through a ledger
+    paired: int  # releases about two cohorts
+    noise: int  # draws of single coordinates
+    chosen: int  # draws of a candidate, for its law
+    coordinates: int  # of whole released vectors, together
+    answers: int  # draws of a choice through a ledger
+    trials: int  # records of each kind
+    every: int  # one odd record in so many, of all that are known
+    processes: int  # that are started
 
 
 QUICK = Effort(
-    releases=20_000, choices=6_000, runs=500, charged=60, noise=40_000, chosen=2_000, trials=300, processes=2
+    releases=20_000,
+    choices=8_000,
+    rivals=15,
+    runs=2_000,
+    charged=450,
+    paired=2_000,
+    noise=40_000,
+    chosen=2_000,
+    coordinates=40_000,
+    answers=2_200,
+    trials=300,
+    every=5,
+    processes=2,
 )
 FULL = Effort(
     releases=400_000,
     choices=100_000,
-    runs=8_000,
-    charged=1_000,
+    rivals=63,
+    runs=20_000,
+    charged=3_000,
+    paired=20_000,
     noise=1_000_000,
     chosen=40_000,
+    coordinates=1_000_000,
+    answers=20_000,
     trials=3_000,
+    every=1,
     processes=4,
 )
 
@@ -100,7 +128,13 @@ def run_audit(settings: Settings | None = None, effort: Effort = FULL, progress:
 
 def _plan(settings: Settings, effort: Effort) -> list[Attack]:
     gaussian = [] if settings.budget.pure else _releases(settings, effort)
-    return [*_contributions(settings, effort), *gaussian, *_choices(settings, effort), *_checks(settings, effort)]
+    return [
+        *_contributions(settings, effort),
+        *_crowds(settings, effort),
+        *gaussian,
+        *_choices(settings, effort),
+        *_checks(settings, effort),
+    ]
 
 
 def _contributions(s: Settings, effort: Effort) -> list[Attack]:
@@ -116,11 +150,23 @@ def _contributions(s: Settings, effort: Effort) -> list[Attack]:
         )
         for unit in s.units
     ]
-    return attacks if s.design is None else [*attacks, partial(attack_records, design=s.design, **common)]
+    if s.design is None:
+        return attacks
+    return [*attacks, *[partial(attack_records, design=design, **common) for design in s.designs(s.design.unit)]]
+
+
+def _crowds(s: Settings, effort: Effort) -> list[Attack]:
+    delta = 0.0 if s.budget.pure else s.delta
+    common: dict[str, Any] = {"epsilon_if_moved": s.epsilon_if_moved, "every": effort.every, "delta": delta}
+    return [
+        partial(attack, f"{what}, {unit}", designs=s.designs(unit), **common)
+        for unit in s.units
+        for what, attack in (("odd cells", attack_crowd), ("odd questions", attack_asking))
+    ]
 
 
 def _releases(s: Settings, effort: Effort) -> list[Attack]:
-    rho, small = s.budget.zcdp, s.encoding(min(s.rank, ATTACKED_RANK))
+    rho, small = s.rho, s.encoding(min(s.rank, ATTACKED_RANK))
     scale = gaussian_scale(small.sensitivity, rho)
     return [
         *[
@@ -143,6 +189,7 @@ def _releases(s: Settings, effort: Effort) -> list[Attack]:
             samples=effort.charged,
             make=UNITS_OF_PRIVACY[s.units[0]],
         ),
+        partial(attack_cohorts, encoding=small, rho=COHORT_RHO, delta=s.delta, samples=effort.paired),
         partial(attack_price, "price, one release", event=Gaussian(small.sensitivity, scale), times=1, delta=s.delta),
     ]
 
@@ -150,7 +197,7 @@ def _releases(s: Settings, effort: Effort) -> list[Attack]:
 def _choices(s: Settings, effort: Effort) -> list[Attack]:
     flip, exponential = PermuteAndFlip(s.choice), Exponential(s.choice)
     shape, n = s.encoding(2), effort.choices
-    duel, crowd = neighbour_scores(shape), neighbour_scores(shape, rivals=CANDIDATES - 1)
+    duel, crowd = neighbour_scores(shape), neighbour_scores(shape, rivals=effort.rivals)
     pair = neighbour_scores(shape, candidates=2, level=False)
     attacks: list[Attack] = [
         partial(attack_choice, "permute-and-flip", event=flip, neighbours=duel, samples=n),
@@ -182,14 +229,19 @@ def _checks(s: Settings, effort: Effort) -> list[Attack]:
     attacks: list[Attack] = [
         partial(check_choice_sampler, "law of permute-and-flip", event=PermuteAndFlip(s.choice), samples=effort.chosen),
         partial(check_choice_sampler, "law of the exponential", event=Exponential(s.choice), samples=effort.chosen),
+        partial(check_released_choices, "choices, pure ledger", pure=True, epsilon=s.choice, samples=effort.answers),
+        partial(check_released_choices, "choices, zCDP ledger", pure=False, epsilon=s.choice, samples=effort.answers),
         partial(check_randomness, "nothing can be repeated", processes=effort.processes),
         partial(check_seeds_are_marked, "a seed is marked"),
     ]
     if s.budget.pure:
         return attacks
-    scale = gaussian_scale(s.encoding().sensitivity, s.budget.zcdp)
+    scale = gaussian_scale(s.encoding().sensitivity, s.rho)
+    total = made_up_sum(s.designs(s.units[0])[-1])
+    vectors = max(FEWEST_VECTORS, effort.coordinates // total.encoding.rank)
     return [
         partial(check_gaussian_sampler, "law of the noise, small scale", scale=SMALL_SCALE, samples=effort.noise),
         partial(check_gaussian_sampler, "law of the noise, real scale", scale=scale, samples=effort.noise),
+        partial(check_released_vectors, total=total, rho=s.rho, samples=vectors),
         *attacks,
     ]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tacit.audit.bounds import gaussian_epsilon
 from tacit.core import Budget, Encoding
+from tacit.core.budget import GAUSSIAN
 from tacit.core.contribution import DEFAULT_BITS
 from tacit.core.release import REPORTING_DELTA
 from tacit.core.sums import UNITS_OF_PRIVACY
@@ -34,6 +35,7 @@ class Settings:
     budget: Budget = BUDGET
     choice: float = 2.0
     design: Design | None = None
+    measure: str = GAUSSIAN  # what the account counts
 
     @classmethod
     def of_study(cls, url: str) -> Settings:
@@ -45,7 +47,8 @@ class Settings:
         most = budget.epsilon if budget.pure else math.sqrt(8.0 * budget.zcdp)  # the largest choice that it pays for
         assert most is not None
         choice = min(most, LARGEST_CHOICE)
-        return cls(design.rank, design.encoding.bits, (design.unit,), budget, choice, design)
+        measure = bandit.ledger.account().measure
+        return cls(design.rank, design.encoding.bits, (design.unit,), budget, choice, design, measure)
 
     def encoding(self, rank: int | None = None) -> Encoding:
         return Encoding(rank=rank or self.rank, horizon=HORIZON, bits=self.bits)
@@ -55,8 +58,24 @@ class Settings:
         """At which rho is shown as epsilon."""
         return self.budget.delta or REPORTING_DELTA
 
+    @property
+    def rho(self) -> float:
+        """Of one Gaussian release that spends the whole budget: mu = sqrt(2 rho) = sensitivity / scale."""
+        return self.budget.amount(self.measure)
+
+    def designs(self, unit: str) -> tuple[Design, ...]:
+        """Whose records are attacked: the study's, or made-up ones with one and with several columns of contexts.
+
+        A study for few rounds has no room for a crowd: it is attacked as if it were for more.
+        """
+        from tacit.audit.made_up import made_up_designs
+
+        if self.design is None:
+            return made_up_designs(unit)
+        return (replace(self.design, horizon=max(self.design.horizon, HORIZON)),)
+
     def epsilon_if_moved(self, ratio: float) -> float:
         """What the release would really be, if one record moved the sum `ratio` times as far as is claimed."""
         if self.budget.pure:
             return self.choice * ratio
-        return gaussian_epsilon(ratio * math.sqrt(2.0 * self.budget.zcdp), self.delta)
+        return gaussian_epsilon(ratio * math.sqrt(2.0 * self.rho), self.delta)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def audit(
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer samples: about half a minute.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer samples: about a minute.")] = False,
     study: Annotated[
         str | None, typer.Option(help="A study's database: audit its settings. None of its rounds is read.")
     ] = None,

@@ -1,0 +1,86 @@
+"""The attack on cohorts: two groups of people, one ledger, the whole budget for each.
+
+The attacker tries to be counted in both groups, and sees both releases. What one person may pay is what the account of
+the person's own cohort was charged; whoever gets into both sums shows in both releases, which is more than that.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from tacit.audit.bounds import GAUSSIAN, Floats
+from tacit.audit.evidence import count_event
+from tacit.audit.findings import Clock, Finding, part, sampled
+from tacit.audit.gaussian import HUGE, OTHERS
+from tacit.audit.ledger import WatchedLedger, integers, temporary_ledger
+from tacit.core import Budget, Cohort, Encoding, Ledger, PrivateSum, release_gaussian
+from tacit.core.budget import UNITS
+from tacit.errors import TacitError
+from tacit.progress import Progress, silent
+
+SIZE = OTHERS + 1  # records of one cohort
+DRAWS = 100  # from each charge: what is attacked is their law
+
+
+def attack_cohorts(
+    name: str = "two cohorts, one ledger",
+    *,
+    encoding: Encoding,
+    rho: float,
+    delta: float,
+    samples: int,
+    progress: Progress = silent,
+) -> Finding:
+    """Claim: mu = sqrt(2 rho), where rho is the most that any one cohort was charged for its releases, on average."""
+    clock = Clock()
+    sides = [cohort_sums(encoding, sign, start) for sign, start in ((1.0, 0), (-1.0, 2 * SIZE))]
+    values = [np.concatenate([total._value() for total in sums]).astype(np.float64) for sums in sides]
+    difference = values[0] - values[1]
+    towards = difference / max(float(np.linalg.norm(difference)), 1e-300)
+    middle = float((values[0] + values[1]) @ towards) / 2.0
+    charges = math.ceil(samples / DRAWS)
+    seen: list[list[float]] = [[], []]
+    with temporary_ledger(Budget(rho=charges * rho * 1.001)) as ledger:
+        for side, sums in enumerate(sides):
+            show = part(progress, name, side, 2)
+            for total in sums:
+                assert total.cohort is not None
+                ledger.add_cohort(total.cohort)
+            for i in range(charges):
+                seen[side] += [float(values @ towards) for values in _released(sums, rho, ledger, f"{side}-{i}")]
+                show(i + 1, charges)
+        charged = max(account.spent for account in ledger.accounts()) / UNITS / charges
+    counts = count_event(np.array(seen[0]), np.array(seen[1]), middle)
+    about = f"rank {encoding.rank}, rho = {rho:g} for each of two cohorts; the claim is what one of them was charged"
+    claimed = math.sqrt(2.0 * charged)
+    return sampled(name, claimed, counts, GAUSSIAN, samples=2 * charges * DRAWS, delta=delta, clock=clock, about=about)
+
+
+def cohort_sums(encoding: Encoding, sign: float, start: int) -> list[PrivateSum]:
+    """The sums of two cohorts from number `start` on. The last record of the first one wants to be in both."""
+    rng = np.random.default_rng(0)
+    one = np.full((1, encoding.rank), sign * HUGE)
+    number = start + OTHERS
+    sums = []
+    for i in range(2):
+        first = start + i * SIZE
+        total = PrivateSum(encoding, Cohort(f"from {first}", first, first + SIZE))
+        total.add(rng.uniform(-0.3, 0.3, size=(OTHERS, encoding.rank)), OTHERS, first=first)
+        with suppress(TacitError):  # the cohort that the record is not of has to refuse it
+            total.add(one, 1, first=number)
+        sums.append(total)
+    return sums
+
+
+def _released(sums: list[PrivateSum], rho: float, ledger: Ledger, name: str) -> list[Floats]:
+    """What is released about all of them, side by side: so many draws of one charge each."""
+    drawn = []
+    for i, total in enumerate(sums):
+        watched: Any = WatchedLedger(ledger, DRAWS - 1)
+        release_gaussian(total, Budget(rho=rho), watched, f"{name}, cohort {i}", {})
+        drawn.append([integers(stored) for stored in watched.drawn])
+    return [np.concatenate(together).astype(np.float64) for together in zip(*drawn, strict=True)]
