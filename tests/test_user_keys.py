@@ -75,6 +75,9 @@ PEOPLE: dict[str, list[Any]] = {
     ],
     "spaces": ["Ann  Lee", "ann lee", "ann\u00a0lee", "ann\tlee", " Ann\r\nLee ", "ann\u3000lee", b"Ann Lee\0"],
     "fillers": ["a\u3164b", "ab", "a\u115fb", "a\uffa0b", "a\U000e0062b", "a\U000e0fffb", "a\u2065b"],
+    "order of accents": [
+        "\u1fb4", "\u03b1\u0301\u0345", "\u03b1\u0345\u0301", "\u03b1\u0345\u034f\u0301", "\u03b1\u0345\0\u0301",
+    ],
     "sharp": ["stra\u00dfe", "STRASSE", "Stra\u1e9ee"],
     "odd bytes": [b"a\xff", "a\\xff", "a\udcff", b"A\xff\0"],
     "infinite": ["inf", float("inf"), "Infinity", 10**400, "1e999", Decimal("1e400"), Fraction(10**400)],

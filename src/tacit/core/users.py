@@ -112,13 +112,18 @@ def _inside(user: Any) -> Any:
 
 
 def _folded(text: str) -> str:
-    """Text as it is compared, by passes until nothing changes: only then is a name its own name."""
+    """Text as it is compared, by passes until nothing changes: only then is a name its own name.
+
+    What is invisible goes first, because it may keep accents apart. Then accents are put in order (NFKD), because
+    folding makes a letter of one of them, and the others would stay on its wrong side.
+    """
     text = LONE.sub(_escaped, text)
     for _ in range(PASSES):
-        folded = normalize("NFKD", text).casefold()
+        folded = text
         if not folded.isprintable() or INVISIBLE.search(folded):
             folded = "".join(letter for letter in folded if not _invisible(letter))
-        folded = " ".join(normalize("NFKC", folded).split())
+        folded = normalize("NFKC", normalize("NFKD", folded).casefold())
+        folded = " ".join(folded.split())
         if folded == text:
             return folded
         text = folded
