@@ -207,7 +207,7 @@ def test_one_user_is_one_however_the_id_is_written(users: list[Any]) -> None:
 
 
 def test_different_users_are_different() -> None:
-    assert number_of_users([1, 2, "Zoë", "Zoe", "zoe", None, 1.5, (1,), date := pd.Timestamp("2024-01-01")]) == 9
+    assert number_of_users([1, 2, "Zoë", "Zoe", "zoe", None, 1.5, (1, 2), date := pd.Timestamp("2024-01-01")]) == 9
     assert number_of_users([date, date]) == 1
 
 
