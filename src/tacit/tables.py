@@ -24,7 +24,6 @@ Columns = dict[str, NDArray[Any]]
 Floats = NDArray[np.float64]
 NAN = float("nan")
 LISTS = (list, tuple, range)
-ONE = ("",)  # the name of the only column where it needs none
 
 
 class Table:
@@ -208,8 +207,8 @@ def vector(data: Any, rows: int, what: str) -> Floats:
 
 def labels(data: Any, rows: int, what: str) -> list[Any]:
     """One column of ids, whatever they are, or one id. Only the length can be wrong."""
-    if isinstance(data, set | frozenset):
-        raise InputError(f"{what} must be a column of ids, got {type(data).__name__}.")
+    if not is_column(data) and (rows != 1 or isinstance(data, set | frozenset)):
+        raise InputError(f"{what} must be a column of ids, one id per row, {rows}, got {type(data).__name__}.")
     with quiet():
         column = _flat(data, rows, what, "ids").reshape(-1)
     if len(column) != rows:
@@ -246,8 +245,16 @@ def _column(values: Any) -> NDArray[Any]:
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if _is_objects(array) and array.ndim == 1:
-        return _cells([_entries(cell, ONE)[0] for cell in array])
+        return _cells([_one(cell) for cell in array])
     return array
+
+
+def _one(cell: Any) -> Any:
+    try:
+        entries = list(cell) if isinstance(cell, LISTS) or (isinstance(cell, np.ndarray) and cell.ndim == 1) else []
+        return entries[0] if len(entries) == 1 else cell
+    except Exception:  # whatever a stranger's __class__ or __iter__ raises
+        return cell
 
 
 def _unmasked(array: NDArray[Any]) -> NDArray[Any]:
