@@ -151,6 +151,22 @@ def test_a_row_of_any_kind_moves_its_own_record_alone(columns: str, name: str, r
     assert_nobody_else_moved(DESIGNS[columns], BASE[columns], integers(DESIGNS[columns], *tables), at)
 
 
+def test_the_test_would_see_a_list_that_is_read_all_or_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mutant is the old rule: by name if every row is a mapping, else each row is one cell."""
+    sound = tacit.tables._from_list
+
+    def old(data: Any, names: Any, what: str, single: bool) -> Any:
+        by_name = all(isinstance(row, dict) for row in data)
+        return sound(data if by_name else [[row] * len(names) for row in data], names, what, single)
+
+    monkeypatch.setattr("tacit.tables._from_list", old)
+    actions, contexts, rewards = plain_tables("one", "list of dicts")
+    units = integers(DESIGNS["one"], actions, [None, *contexts[1:]], rewards)
+    assert nasty.norm2(units.sum(axis=0) - BASE["one"].sum(axis=0)) > (10 * DESIGNS["one"].encoding.sensitivity) ** 2
+    with pytest.raises(AssertionError):
+        assert_nobody_else_moved(DESIGNS["one"], BASE["one"], units, 0)
+
+
 # -- columns that a library promotes for one cell ----------------------------------------------------------------------
 
 
