@@ -158,6 +158,7 @@ SAMPLED = (
     "Gaussian release, record",
     "Gaussian release, user",
     "release through a ledger",
+    "two cohorts, one ledger",
     "permute-and-flip",
     "exponential",
     "exponential, range",

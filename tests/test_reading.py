@@ -625,7 +625,6 @@ def test_the_command_fails_if_a_stranger_sees_the_batch(monkeypatch: pytest.Monk
     assert broken == [f"strangers: {name}" for name in nasty.STRANGERS if "domain" in name]
 
 
-@pytest.mark.xfail(reason="the core does not know that bytes, signs and accents spell one id", strict=False)
 def test_no_spelling_of_an_id_makes_one_user_two() -> None:
     (result,) = nasty.run(records=0, strangers=0, ids=300, seed=0)
     assert result.holds

@@ -158,10 +158,10 @@ def test_a_private_policy_shows_its_guarantee_and_receipt(tmp_path: Path) -> Non
 
 
 def test_words_of_the_guarantee_are_its_numbers(policy: Policy) -> None:
-    # docs/guarantee.md: at epsilon = 1 and delta = 1e-6 the odds grow 2.718-fold, and 73 % are 56 % for a policy
+    # docs/guarantee.md: at epsilon = 1 and delta = 1e-6 the odds grow 2.718-fold, and 73 % are 55 % for a policy
     private = replace(policy, guarantee=replace(policy.guarantee, private=True))
     said = " ".join(promise.meaning(private))
-    for part in ("any one round in", "at most 2.72 times", "1 in 1,000,000", "at most 55.5 %"):
+    for part in ("any one round in", "at most 2.72 times", "1 in 1,000,000", "at most 54.7 %"):
         assert part in said
     assert "is not private" in promise.meaning(policy)[0]
     whole = replace(private, guarantee=replace(private.guarantee, unit="user"))

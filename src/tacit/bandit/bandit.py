@@ -102,6 +102,7 @@ class Bandit:
 
         In a study with `unit="user"` say whose round it is.
         """
+        self.problem.require_apart(context)
         points = record_points(self.problem.contexts, context, "the context", single=True)
         if len(points) != 1:
             raise InputError(f"ask takes one context, got {len(points)}: use ask_many for a table.")

@@ -43,7 +43,7 @@ def rows(policy: Policy) -> list[tuple[str, str, str]]:
         ("Private", "yes" if g.private else "NO", "the noise has no seed" if g.private else "the noise has a seed"),
         ("Epsilon", f"{g.epsilon:.4g}", f"the odds of any suspicion grow at most {factor}-fold"),
         ("Delta", f"{g.delta:.3g}", f"that factor may be exceeded with a chance of 1 in {1 / g.delta:,.0f}"),
-        ("Rho", f"{g.rho:.4g}", f"the same as zCDP: a guess between two equal chances is right in at most {coin}"),
+        ("Rho", f"{g.rho:.4g}", f"zCDP, and mu = sqrt(2 rho) as Gaussian DP: a guess between two equal chances is right in at most {coin}"),
         ("Unit", escape(g.unit), UNITS.get(g.unit, "")),
         ("Neighbours", "", escape(g.relation)),
         ("Mechanism", "", escape(g.mechanism)),
@@ -78,10 +78,10 @@ def meaning(policy: Policy) -> list[str]:
 def _odds(policy: Policy) -> tuple[str, str]:
     """How much the odds of a suspicion may grow, and how often a guess between two records can be right at most.
 
-    The second is (1 + V) / 2 with the total variation V <= sqrt(rho / 2) of the two laws.
+    The second is Phi(mu / 2) with mu = sqrt(2 rho): the best test of two normal laws that are mu apart.
     """
     g = policy.guarantee
-    coin = 0.5 + 0.5 * min(1.0, math.sqrt(g.rho / 2))
+    coin = 0.5 * math.erfc(-math.sqrt(2.0 * g.rho) / 2.0 / math.sqrt(2.0))
     return f"{math.exp(min(g.epsilon, 700.0)):.3g}", f"{100 * coin:.1f} %"
 
 
