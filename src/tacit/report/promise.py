@@ -43,7 +43,7 @@ def rows(policy: Policy) -> list[tuple[str, str, str]]:
         ("Private", "yes" if g.private else "NO", "the noise has no seed" if g.private else "the noise has a seed"),
         ("Epsilon", f"{g.epsilon:.4g}", f"the odds of any suspicion grow at most {factor}-fold"),
         ("Delta", f"{g.delta:.3g}", f"that factor may be exceeded with a chance of 1 in {1 / g.delta:,.0f}"),
-        ("Rho", f"{g.rho:.4g}", f"zCDP, and mu = sqrt(2 rho) as Gaussian DP: a guess between two equal chances is right in at most {coin}"),
+        ("Rho", f"{g.rho:.4g}", f"mu = sqrt(2 rho): a guess between two equal chances is right in at most {coin}"),
         ("Unit", escape(g.unit), UNITS.get(g.unit, "")),
         ("Neighbours", "", escape(g.relation)),
         ("Mechanism", "", escape(g.mechanism)),
