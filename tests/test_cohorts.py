@@ -57,6 +57,26 @@ def test_a_cohort_has_a_name_and_records(name: str, first: int, last: int) -> No
         Cohort(name, first, last)
 
 
+@pytest.mark.parametrize("number", [0.5, 5.0, "5", None, math.inf, math.nan])
+def test_the_number_of_a_record_is_a_whole_one(number: Any) -> None:
+    with pytest.raises(InputError, match="whole number"):
+        Cohort("x", 0, number)
+    if number is not None:  # as a first number None says that there is none
+        with pytest.raises(InputError, match="whole number"):
+            PrivateSum(SHAPE, FIRST).add(ONES, records=10, first=number)
+
+
+def test_a_cohort_of_numpys_numbers_is_kept_as_any_other(tmp_path: Path) -> None:
+    ledger = Ledger.create(sqlite(tmp_path), BUDGET)
+    ledger.add_cohort(Cohort("first", np.int64(0), np.uint8(100)))  # type: ignore[arg-type]
+    assert [account.cohort for account in Ledger.open(sqlite(tmp_path)).accounts()] == [FIRST]
+    with pytest.raises(StateError, match="overlaps"):
+        ledger.add_cohort(Cohort("other", 99, 200))
+    collected(FIRST, slice(0, 100), first=np.int8(0)).release(ledger=ledger)
+    with pytest.raises(InputError, match="cohort"):
+        Cohort("x", 0, 2**63)
+
+
 # -- sums --------------------------------------------------------------------------------------------------------------
 
 

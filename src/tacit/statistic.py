@@ -90,7 +90,7 @@ class Statistic:
             part = private_sum(self.design.encoding, self.design.unit, self._sum.cohort)
             for at in mine:
                 ids = None if users is None else users[at]
-                number = None if first is None else first + at.start
+                number = None if first is None else int(first) + at.start
                 self._add_block(part, points[at, :], y[at], ids, number)
                 if mine[0].start == 0:
                     progress("adding records", at.start, total)

@@ -7,11 +7,14 @@ about one cohort says nothing about the people of another: each may spend the wh
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
+from typing import Any
 
 from tacit.errors import InputError, StateError
 
 Span = tuple[int, int]  # from a number to before another
+LARGEST = 2**62  # of the numbers of records: databases keep them in 64 bits
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,9 @@ class Cohort:
     def __post_init__(self) -> None:
         if not self.name or not isinstance(self.name, str):
             raise InputError(f"a cohort needs a name, got {self.name!r}: write Cohort('epoch 1', 0, 1500).")
-        if not 0 <= self.first < self.last:
+        for name in ("first", "last"):  # Python's own integers: a database would keep NumPy's as bytes
+            object.__setattr__(self, name, whole_number(getattr(self, name), name))
+        if not 0 <= self.first < self.last <= LARGEST:
             raise InputError(
                 f"a cohort holds the records from `first` to before `last`, got {self.first} and {self.last}: "
                 "write Cohort('epoch 1', 0, 1500)."
@@ -42,6 +47,16 @@ class Cohort:
                 f"records {start} to {stop} are not all of cohort {self.name!r}, which holds {self.first} to "
                 f"{self.last}: add each record to its own cohort."
             )
+
+
+def whole_number(value: Any, name: str) -> int:
+    """A record's number as one of Python's integers; what is none is an error."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise InputError(
+            f"`{name}` is the number of a record and must be a whole number, got {value!r}: pass an int, such as 1500."
+        ) from None
 
 
 def joined(spans: list[Span], more: list[Span]) -> list[Span]:

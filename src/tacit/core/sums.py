@@ -10,7 +10,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
-from tacit.core.cohorts import Cohort, Span, joined
+from tacit.core.cohorts import Cohort, Span, joined, whole_number
 from tacit.core.contribution import Array, Encoding
 from tacit.core.users import user_key
 from tacit.errors import InputError, StateError
@@ -69,7 +69,8 @@ class PrivateSum:
             return self._spans
         if first is None:
             raise InputError(f"records of cohort {self.cohort.name!r} have numbers: pass first=...")
-        span = (first, first + records)
+        start = whole_number(first, "first")
+        span = (start, start + records)
         self.cohort.require(span)
         return joined(self._spans, [span])
 
