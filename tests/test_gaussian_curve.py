@@ -181,6 +181,13 @@ def test_the_ends_of_the_curve() -> None:
     assert gaussian_epsilon(1e-30, 1e-6) <= 1e-11
 
 
+def test_a_delta_that_no_tail_can_reach_ends_in_a_refusal_and_not_in_an_endless_search() -> None:
+    assert gaussian_epsilon(0.5, 1e-308) == math.inf
+    assert gaussian_epsilon(1e308, 1e-6) == math.inf
+    with pytest.raises(InputError, match="too small"):
+        _ = Budget(epsilon=1.0, delta=1e-308).gaussian
+
+
 @pytest.mark.parametrize("multipliers", [(4.2247,), (1.0,), (7.0, 5.5), (12.0, 9.0, 30.0)])
 def test_an_independent_accountant_agrees_from_above(multipliers: tuple[float, ...]) -> None:
     """dp-accounting's privacy-loss distributions are rounded upwards: never below ours, and close."""

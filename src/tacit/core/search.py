@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 
@@ -16,7 +17,7 @@ def largest(holds: Callable[[float], bool]) -> float:
 
 
 def smallest(holds: Callable[[float], bool]) -> float:
-    """A number for which `holds` was seen to be true, and not for one a little below it."""
+    """A number for which `holds` was seen to be true, and not for one a little below it; infinity if for none."""
     if holds(0.0):
         return 0.0
     low = 0.0
@@ -24,6 +25,8 @@ def smallest(holds: Callable[[float], bool]) -> float:
     while not holds(high):
         low = high
         high = 2.0 * high
+        if math.isinf(high):
+            return high
     return _bisect(lambda x: not holds(x), low, high)[1]
 
 
