@@ -16,6 +16,7 @@ from helpers import BUDGET, records, small_design, sqlite
 from tacit import BudgetError, Cohort, InputError, Ledger, StateError, Statistic
 from tacit.core import Encoding, PrivateSum
 from tacit.core.cohorts import joined
+from tacit.core.events import Exponential
 from tacit.core.sums import UserSum
 from tacit.partial import Partial, load_partial, save_partial
 
@@ -182,6 +183,22 @@ def test_single_decisions_of_a_cohort_are_charged_to_it(tmp_path: Path) -> None:
     spent = {account.cohort: account.spent > 0 for account in ledger.accounts()}
     assert spent == {FIRST: True, SECOND: False}
     assert [account.measure for account in ledger.accounts()] == ["zcdp", "gaussian"]
+
+
+def test_a_retry_is_for_the_cohort_that_was_charged_range_and_all(tmp_path: Path) -> None:
+    ledger = Ledger.create(sqlite(tmp_path), BUDGET)
+    for cohort in (FIRST, SECOND):
+        ledger.add_cohort(cohort)
+
+    def crash() -> bytes:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ledger.spend("once", Exponential(0.1), {}, draw=crash, cohort=FIRST)
+    other = Cohort("first", 100, 300)  # the same name for other people, who never paid
+    with pytest.raises(StateError, match="no cohort"):
+        ledger.spend("once", Exponential(0.1), {}, draw=lambda: b"about others", cohort=other)
+    assert ledger.spend("once", Exponential(0.1), {}, draw=lambda: b"right", cohort=FIRST) == b"right"
 
 
 def test_a_returning_user_is_counted_in_one_cohort(tmp_path: Path) -> None:

@@ -245,6 +245,7 @@ class Ledger:
         request = charge["request"]
 
         def attempt(connection: sa.Connection) -> bytes | None:
+            account = account_of(connection, cohort)  # a retry, too, is for a cohort that is open, range and all
             row = connection.execute(sa.select(_charges).where(_charges.c.request == request)).one_or_none()
             if row is not None:
                 if any(getattr(row, key) != value for key, value in charge.items()):
@@ -254,7 +255,7 @@ class Ledger:
                 if row.result is None and cohort is not None:
                     enrol(connection, cohort, members)
                 return None if row.result is None else bytes(row.result)
-            account = account_of(connection, cohort).paying(event, self.budget)
+            account = account.paying(event, self.budget)
             cost = cost_of(event, account.measure)
             after = cohorts_table.c.spent + min(cost, LARGEST)
             mine = cohorts_table.c.name == (EVERYBODY if cohort is None else cohort.name)
