@@ -166,3 +166,25 @@ def test_a_problem_refuses_a_law_that_is_none(side: str) -> None:
     arguments: dict[str, Any] = {side: "uniform"}
     with pytest.raises(InputError, match="a generator must be a function"):
         Problem(Box([0.0], [1.0], names=["dose"]), AGES, **arguments)
+
+
+class Raising:
+    """A cell that raises whatever it is asked."""
+
+    @property
+    def __class__(self) -> Any:  # type: ignore[misc]
+        raise RuntimeError("a stranger's words")
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError("a stranger's words")
+
+
+def test_whether_records_are_the_sample_is_found_out_without_asking_a_cell() -> None:
+    cell = Raising()
+    sample = PublicSample([{"age": 20.0, "sex": "f"}, {"age": 40.0, "sex": "m"}])
+    names = ("age", "sex")
+    sample.require_apart([{"age": 30.0, "sex": "m"}, cell], names)
+    sample.require_apart((cell,), names)
+    sample.require_apart({"age": cell, "sex": "m"}, names)
+    with pytest.raises(InputError, match="public sample"):  # whatever stands beside it
+        sample.require_apart([cell, sample.table[1]], names)

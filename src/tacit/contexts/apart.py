@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 ARRAYS_INSIDE = ("_pa_array", "_data", "_ndarray", "_codes")  # of pandas' own kinds of columns
+ROWS = (list, dict, np.ndarray)  # asked of a row's type: a stranger's row may raise where it is asked itself
 HARDEST = 10_000  # steps to find out whether two arrays overlap; where that does not do, they count as overlapping
 OFFSET_BITS = {
     "string": 32,
@@ -69,9 +70,9 @@ def _walk(table: Any, names: Sequence[str]) -> Iterator[Any]:
             yield from _column(table.get(name))
     elif isinstance(table, list):
         yield table
-        yield from (row for row in table if isinstance(row, list | dict | np.ndarray))
+        yield from (row for row in table if issubclass(type(row), ROWS))
     elif isinstance(table, tuple):  # not an object of its own: Python may keep equal ones in one place
-        yield from (row for row in table if isinstance(row, list | dict | np.ndarray))
+        yield from (row for row in table if issubclass(type(row), ROWS))
     elif nw.dependencies.is_into_dataframe(table):
         yield table
         frame = nw.from_native(table, eager_only=True)
@@ -82,6 +83,15 @@ def _walk(table: Any, names: Sequence[str]) -> Iterator[Any]:
 
 
 def _column(column: Any) -> Iterator[Any]:
+    """The places of one column. In a single record it is a cell, and whatever a stranger's raises, it is no column."""
+    try:
+        places = list(_places(column))
+    except Exception:
+        return
+    yield from places
+
+
+def _places(column: Any) -> Iterator[Any]:
     if isinstance(column, list | np.ndarray):
         yield column
     elif hasattr(column, "get_chunks"):  # polars
