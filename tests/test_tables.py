@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit import InputError
-from tacit.tables import Floats, floats, labels, number, numbers, read, vector
+from tacit.tables import Floats, floats, labels, number, numbers, read, records, vector
 
 NAMES = ("a", "b")
 ROWS = [[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]]
@@ -446,3 +446,18 @@ def test_ids_must_be_a_column_of_the_right_length() -> None:
         labels(["a", "b"], 3, "users")
     with pytest.raises(InputError, match="users must be a column of ids, got dict"):
         labels({"user": ["a"]}, 1, "users")
+
+
+def test_truth_values_that_became_text_because_of_another_cell_are_what_they_were() -> None:
+    for column in (np.array([True, False, "x"]), np.array([True, False, b"x"]), ["true", "false", "x"]):
+        np.testing.assert_array_equal(vector(column, 3, "rewards"), [1.0, 0.0, math.nan])
+
+
+def test_a_long_range_is_a_missing_cell_and_is_not_written_out() -> None:
+    endless = range(10**15)
+    assert read([[1.0, 2.0]], ("a", "b"), "it").rows == 1
+    for table in ([endless, [1.0, 2.0]], {"a": [endless, 1.0], "b": [0.0, 2.0]}):
+        columns = records(table, ("a", "b"), "it").columns
+        assert floats(columns["a"]).tolist()[1] == 1.0
+        assert math.isnan(floats(columns["a"])[0])
+    assert math.isnan(vector([endless, 1.0], 2, "rewards")[0])

@@ -24,6 +24,7 @@ Columns = dict[str, NDArray[Any]]
 Floats = NDArray[np.float64]
 NAN = float("nan")
 LISTS = (list, tuple, range)
+TRUTHS = {"True": 1.0, "true": 1.0, "False": 0.0, "false": 0.0}  # as NumPy, pandas, polars and Arrow write them
 
 
 class Table:
@@ -168,7 +169,7 @@ def _entries(row: Any, names: tuple[str, ...]) -> list[Any]:
         if isinstance(row, Mapping):
             return [_entry(row, name) for name in names]
         if isinstance(row, LISTS) or (isinstance(row, np.ndarray) and row.ndim == 1):
-            cells = list(row)
+            cells = list(row) if len(row) == len(names) else []  # a long range is not written out
             return cells if len(cells) == len(names) else [None] * len(names)
         return [row] if len(names) == 1 else [None] * len(names)
     except Exception:  # whatever a stranger's __class__, __len__ or __iter__ raises
@@ -251,8 +252,10 @@ def _column(values: Any) -> NDArray[Any]:
 
 def _one(cell: Any) -> Any:
     try:
-        entries = list(cell) if isinstance(cell, LISTS) or (isinstance(cell, np.ndarray) and cell.ndim == 1) else []
-        return entries[0] if len(entries) == 1 else cell
+        if isinstance(cell, LISTS) or (isinstance(cell, np.ndarray) and cell.ndim == 1):
+            entries = list(cell) if len(cell) == 1 else []
+            return entries[0] if len(entries) == 1 else cell
+        return cell
     except Exception:  # whatever a stranger's __class__ or __iter__ raises
         return cell
 
@@ -325,6 +328,14 @@ def number(value: Any) -> float:
             return float(value.real) if value.imag == 0 else NAN
         return float(value)
     except Exception:  # whatever a stranger's __float__ raises
+        return _truth(value)
+
+
+def _truth(value: Any) -> float:
+    """A truth value that a table promoted to text because of another cell is the number that it was."""
+    try:
+        return TRUTHS.get(text(value) or "", NAN)
+    except Exception:  # whatever a stranger's __class__ or __str__ raises
         return NAN
 
 
