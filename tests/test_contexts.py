@@ -171,8 +171,8 @@ def test_a_problem_refuses_a_law_that_is_none(side: str) -> None:
 class Raising:
     """A cell that raises whatever it is asked."""
 
-    @property
-    def __class__(self) -> Any:  # type: ignore[misc]
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
         raise RuntimeError("a stranger's words")
 
     def __getattr__(self, name: str) -> Any:
