@@ -286,3 +286,11 @@ def test_rows_that_could_overflow_together_are_no_checkpoint() -> None:
     large = np.full_like(arrays["rows"], 30 * DESIGN.encoding.bound)
     with pytest.raises(ValueError, match="not a sum"):
         load(DESIGN, arrays | {"rows": large})
+
+
+def test_typeset_dashes_and_apostrophes_are_the_plain_ones() -> None:
+    for dash in "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\uff0d\u207b":
+        assert user_key(f"a{dash}17") == "a-17"
+        assert user_key(f"{dash}7") == user_key(-7)
+    for quote in "\u2018\u2019\u02bc\uff07":
+        assert user_key(f"O{quote}Neil") == "o'neil"

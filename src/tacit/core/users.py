@@ -27,6 +27,10 @@ PASSES = 8  # of folding until nothing changes; two or three are enough for all 
 INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
 )
+# What word processors make of a hyphen, a minus and an apostrophe.
+TYPESET = str.maketrans(
+    dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-") | dict.fromkeys("\u2018\u2019\u02bc", "'")
+)
 LONE = re.compile("[\ud800-\udfff]")
 
 
@@ -40,7 +44,7 @@ def user_key(user: Any) -> str:
     | a truth value, and the texts "true" and "false"     | that of 1 and 0                                        |
     | bytes of any kind, also padded with NULs            | that of their UTF-8 text, odd bytes as backslashes     |
     | text                                                | Unicode NFKC, case folded, without invisible           |
-    |                                                     | characters, white space collapsed                      |
+    |                                                     | characters, white space collapsed, plain - and '       |
     | a sequence with one element                         | that of the element                                    |
     | anything else                                       | that of its `str()`; nameless if that raises           |
 
@@ -122,7 +126,7 @@ def _folded(text: str) -> str:
         folded = text
         if not folded.isprintable() or INVISIBLE.search(folded):
             folded = "".join(letter for letter in folded if not _invisible(letter))
-        folded = normalize("NFKC", normalize("NFKD", folded).casefold())
+        folded = normalize("NFKC", normalize("NFKD", folded).casefold().translate(TYPESET))
         folded = " ".join(folded.split())
         if folded == text:
             return folded
