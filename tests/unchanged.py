@@ -1,7 +1,7 @@
 """Small studies with fixed seeds, and what came of them: numbers that a redesign must not change.
 
-`python tests/unchanged.py` writes today's numbers to tests/unchanged.json. Do that only when results are meant to change,
-and say so in the changelog.
+`python tests/unchanged.py` writes today's numbers to tests/unchanged.json. Do that only when results are meant to
+change, and say so in the changelog.
 """
 
 from __future__ import annotations
