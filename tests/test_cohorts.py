@@ -17,6 +17,7 @@ from tacit import BudgetError, Cohort, InputError, Ledger, StateError, Statistic
 from tacit.core import Encoding, PrivateSum
 from tacit.core.cohorts import joined
 from tacit.core.events import Exponential
+from tacit.core.saved import dump_sum, load_sum
 from tacit.core.sums import UserSum
 from tacit.partial import Partial, load_partial, save_partial
 
@@ -142,6 +143,17 @@ def test_a_saved_sum_remembers_its_cohort_and_its_records(tmp_path: Path) -> Non
     total = loaded.statistic._sum
     assert (total.cohort, total._spans) == (FIRST, [(10, 50)])
     assert np.array_equal(total._value(), statistic._sum._value())
+
+
+@pytest.mark.parametrize(
+    "wrong", [[(0, 40), (39, 40)], [(90, 130)], [(0, 39)], [(0, 41)], [(10, 30), (20, 40)], [(5, 5)]]
+)
+def test_a_saved_sum_with_other_numbers_is_refused(wrong: list[tuple[int, int]]) -> None:
+    arrays = dump_sum(collected(FIRST, slice(40), first=10)._sum)
+    load_sum(DESIGN.encoding, "record", arrays)
+    arrays["spans"] = np.array(wrong, dtype=np.int64)
+    with pytest.raises(ValueError, match="not a sum"):
+        load_sum(DESIGN.encoding, "record", arrays)
 
 
 # -- releases ----------------------------------------------------------------------------------------------------------

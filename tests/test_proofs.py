@@ -38,6 +38,7 @@ PROVES = {
     "accounting": ["budget", "curve", "events", "search"],
     "cohorts": ["cohorts"],
     "ledger": ["accounts", "database", "ledger"],
+    "saved": ["saved"],
 }
 HEADINGS = ["Claim", "Neighbours", "Preconditions", "Pseudocode", "Argument", "What is not covered"]
 READING = CORE.parent / "reading.md"  # of what comes before the core

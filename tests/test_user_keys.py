@@ -23,11 +23,11 @@ from helpers import BUDGET, small_problem, sqlite
 from logs import NAMES, collected, total, work_on
 from tacit import Bandit, Design
 from tacit.cli import app
+from tacit.core.saved import packed
 from tacit.core.sums import UserSum
 from tacit.core.users import user_key
 from tacit.files import LogColumns, read_problem
 from tacit.partial import dump, load, load_design, load_partial
-from tacit.partial.arrays import packed
 from tacit.progress import silent
 from test_cli import PROBLEM
 

@@ -1,4 +1,4 @@
-"""`python -m tacit.bench`: `tacit bench --json` for machines that have NumPy and PyTorch and little else."""
+"""`python -m tacit.bench`: `tacit bench --json` for machines without OpenDP, Arrow and Typer."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@
 |-------------------|---------------------------------------------------------------------------|
 | `contribution.py` | one record becomes integers with an exact bound on their norm              |
 | `sums.py`         | their int64 sum, which hides itself                                        |
+| `saved.py`        | the same as arrays, for files and machines that are as trusted as the data |
 | `noise.py`        | discrete Gaussian noise from OpenDP                                        |
 | `selection.py`    | one candidate by exact integer scores and OpenDP's noisy max               |
 | `events.py`       | what a release is, and its price as an exact rational                      |

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tacit.core.saved import Arrays, packed, unpacked
 from tacit.design import Design
 from tacit.errors import InputError
-from tacit.partial.arrays import Arrays, dump, load, packed, unpacked
+from tacit.partial.arrays import dump, load
 from tacit.partial.storage import damaged, read, write
 from tacit.problem import Problem
 from tacit.statistic import Statistic

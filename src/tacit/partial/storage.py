@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from tacit.core.saved import Arrays
 from tacit.errors import InputError
-from tacit.partial.arrays import Arrays
 
 
 def write(path: Path, arrays: Arrays) -> None:
