@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
+from typing import Any
 
 import numpy as np
 
 from tacit.domains.base import Domain, Rng
-from tacit.domains.naming import coordinate_names
+from tacit.domains.naming import columns_of, coordinate_names, is_unnamed
 from tacit.errors import InputError
 from tacit.tables import Columns, Floats, floats, numbers
 
@@ -33,7 +35,18 @@ class Box(Domain):
             )
         object.__setattr__(self, "low", tuple(low.tolist()))
         object.__setattr__(self, "high", tuple(high.tolist()))
+        object.__setattr__(self, "unnamed", is_unnamed(self.names))
         object.__setattr__(self, "names", coordinate_names(self.names, low.size))
+
+    @classmethod
+    def of(cls, ranges: Mapping[str, Any] | None = None, /, **named: Any) -> Box:
+        """A box by names and ranges: `Box.of(age=(18, 95), weight=(40, 140))`.
+
+        Names that are no identifiers go into one mapping: `Box.of({"body weight": (40, 140)})`.
+        """
+        columns = columns_of(ranges, named, "Box.of(dose=(0, 100))")
+        pairs = [interval(name, value) for name, value in columns.items()]
+        return cls([low for low, _ in pairs], [high for _, high in pairs], list(columns))
 
     @property
     def dimension(self) -> int:
@@ -75,3 +88,24 @@ class Box(Domain):
         if self.dimension == 1:
             return np.linspace(0.0, 1.0, n).reshape(-1, 1)
         return super().candidate_points(n)
+
+
+def is_interval(value: Any) -> bool:
+    """Whether this is a tuple of two numbers. A list is none: it holds labels wherever both are possible."""
+    return isinstance(value, tuple) and len(value) == 2 and all(map(_is_number, value))
+
+
+def interval(name: str, value: Any) -> tuple[float, float]:
+    """The range of the column `name`, checked."""
+    pair = tuple(value) if isinstance(value, list) else value
+    if not is_interval(pair):
+        kind = type(value).__name__  # the kind only: it could be somebody's column
+        raise InputError(f"the range of {name!r} must be two numbers, got {kind}: write (low, high).")
+    low, high = numbers(pair).tolist()
+    if not (np.isfinite(high - low) and low < high):
+        raise InputError(f"the range of {name!r} must be finite and increasing, got {value!r}: write (low, high).")
+    return low, high
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tacit.domains.base import Domain, Rng
+from tacit.domains.box import Box, is_interval
+from tacit.domains.finite import Categories
+from tacit.domains.naming import columns_of
+from tacit.domains.renaming import renamed
 from tacit.errors import InputError
 from tacit.tables import Columns, Floats
 
@@ -33,6 +37,31 @@ class Mixed(Domain):
             raise InputError(f"the parts of a Mixed domain must have different names, got {', '.join(names)}.")
         object.__setattr__(self, "parts", parts)
         object.__setattr__(self, "names", names)
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Any] | None = None, /, **named: Any) -> Mixed:
+        """A domain by the names of its columns: `Mixed.of(age=(18, 95), weight=(40, 140), gene=["G/G", "A/G", "A/A"])`.
+
+        A *tuple* of two numbers is an interval; a *list* is labels, also one of two numbers: `(0, 1)` is every number
+        from 0 to 1, `[0, 1]` is the two labels 0 and 1. A range, or a tuple of anything else, is labels too. A domain
+        is taken as it is, and one of a single column is called what it is called here:
+        `Mixed.of(pain=Categories(["none", "mild", "severe"], ordered=True))`. Intervals side by side are one Box.
+        Names that are no identifiers go into one mapping.
+        """
+        given = columns_of(columns, named, 'Mixed.of(age=(18, 95), gene=["G/G", "A/G", "A/A"])')
+        parts: list[Domain] = []
+        side_by_side: dict[str, Any] = {}
+        for name, value in given.items():
+            if is_interval(value):
+                side_by_side[name] = value
+                continue
+            if side_by_side:
+                parts.append(Box.of(side_by_side))
+                side_by_side = {}
+            parts.append(_part(name, value))
+        if side_by_side:
+            parts.append(Box.of(side_by_side))
+        return cls(parts)
 
     @property
     def dimension(self) -> int:
@@ -90,3 +119,26 @@ class Mixed(Domain):
     def _blocks(self, n: int, rows: Any) -> list[Floats]:
         points = self.candidate_points(n)[rows]
         return [points[:, at] for _, at in self._slices()]
+
+
+def _part(name: str, value: Any) -> Domain:
+    """A column that is no interval: a domain, or labels."""
+    if isinstance(value, Domain):
+        if len(value.names) > 1 or value.names == (name,):
+            return value
+        if not value.unnamed:
+            own = value.names[0]
+            raise InputError(f"column {name!r} is given as a domain named {own!r}: leave out the domain's own name.")
+        return renamed(value, [name])
+    if not isinstance(value, list | tuple | range):
+        raise InputError(
+            f"column {name!r} must be an interval, labels or a domain, got {type(value).__name__}: a tuple of two "
+            "numbers is an interval, a list is labels."
+        )
+    try:
+        return Categories(list(value), name)
+    except InputError as error:
+        raise InputError(
+            f"column {name!r} is read as labels, and {str(error).removesuffix('.')}: a tuple of two numbers is an "
+            "interval, a list is labels."
+        ) from None
