@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from tacit.domains.base import Domain, Rng
-from tacit.domains.naming import columns_of, coordinate_names, is_unnamed
+from tacit.domains.naming import coordinate_names, is_unnamed
+from tacit.domains.ranges import columns_of, interval
 from tacit.errors import InputError
 from tacit.tables import Columns, Floats, floats, numbers
 
@@ -88,24 +88,3 @@ class Box(Domain):
         if self.dimension == 1:
             return np.linspace(0.0, 1.0, n).reshape(-1, 1)
         return super().candidate_points(n)
-
-
-def is_interval(value: Any) -> bool:
-    """Whether this is a tuple of two numbers. A list is none: it holds labels wherever both are possible."""
-    return isinstance(value, tuple) and len(value) == 2 and all(map(_is_number, value))
-
-
-def interval(name: str, value: Any) -> tuple[float, float]:
-    """The range of the column `name`, checked."""
-    pair = tuple(value) if isinstance(value, list) else value
-    if not is_interval(pair):
-        kind = type(value).__name__  # the kind only: it could be somebody's column
-        raise InputError(f"the range of {name!r} must be two numbers, got {kind}: write (low, high).")
-    low, high = numbers(pair).tolist()
-    if not (np.isfinite(high - low) and low < high):
-        raise InputError(f"the range of {name!r} must be finite and increasing, got {value!r}: write (low, high).")
-    return low, high
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)

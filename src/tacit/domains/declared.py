@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit.domains.base import Domain
-from tacit.domains.box import Box, interval
+from tacit.domains.box import Box
 from tacit.domains.finite import Finite
 from tacit.domains.product import Mixed
+from tacit.domains.ranges import interval
 from tacit.domains.schema import LABEL, NESTED, NUMBER, TEXT, TIME, TRUTH, kinds_of
 from tacit.errors import InputError
 from tacit.tables import number

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from tacit.domains.base import Domain
 from tacit.domains.finite import Finite
+from tacit.domains.parts import renamed
 from tacit.domains.product import Mixed
 from tacit.domains.records import OURS
-from tacit.domains.renaming import renamed
 
 
 def contexts_beside(actions: Domain, contexts: Domain) -> Domain:

@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 
 from tacit.domains.base import Domain, Rng
-from tacit.domains.box import Box, is_interval
-from tacit.domains.finite import Categories
-from tacit.domains.naming import columns_of
-from tacit.domains.renaming import renamed
+from tacit.domains.parts import parts_of
+from tacit.domains.ranges import columns_of
 from tacit.errors import InputError
 from tacit.tables import Columns, Floats
 
@@ -49,19 +47,7 @@ class Mixed(Domain):
         Names that are no identifiers go into one mapping.
         """
         given = columns_of(columns, named, 'Mixed.of(age=(18, 95), gene=["G/G", "A/G", "A/A"])')
-        parts: list[Domain] = []
-        side_by_side: dict[str, Any] = {}
-        for name, value in given.items():
-            if is_interval(value):
-                side_by_side[name] = value
-                continue
-            if side_by_side:
-                parts.append(Box.of(side_by_side))
-                side_by_side = {}
-            parts.append(_part(name, value))
-        if side_by_side:
-            parts.append(Box.of(side_by_side))
-        return cls(parts)
+        return cls(parts_of(given))
 
     @property
     def dimension(self) -> int:
@@ -119,26 +105,3 @@ class Mixed(Domain):
     def _blocks(self, n: int, rows: Any) -> list[Floats]:
         points = self.candidate_points(n)[rows]
         return [points[:, at] for _, at in self._slices()]
-
-
-def _part(name: str, value: Any) -> Domain:
-    """A column that is no interval: a domain, or labels."""
-    if isinstance(value, Domain):
-        if len(value.names) > 1 or value.names == (name,):
-            return value
-        if not value.unnamed:
-            own = value.names[0]
-            raise InputError(f"column {name!r} is given as a domain named {own!r}: leave out the domain's own name.")
-        return renamed(value, [name])
-    if not isinstance(value, list | tuple | range):
-        raise InputError(
-            f"column {name!r} must be an interval, labels or a domain, got {type(value).__name__}: a tuple of two "
-            "numbers is an interval, a list is labels."
-        )
-    try:
-        return Categories(list(value), name)
-    except InputError as error:
-        raise InputError(
-            f"column {name!r} is read as labels, and {str(error).removesuffix('.')}: a tuple of two numbers is an "
-            "interval, a list is labels."
-        ) from None
