@@ -75,7 +75,7 @@ def test_labels_have_additive_relatives_with_the_same_lengthscales() -> None:
     assert len(found) == 4  # itself, rougher, smoother, additive in the contexts
     assert {tuple(lengthscales(kernel)) for kernel in found} == {(0.3, 0.3, 0.3)}
     points = problem.public_points(30, np.random.default_rng(0))
-    one, labels = tacit.Matern(2.5, 0.3), tacit.Categorical(0.3)
+    one, labels = tacit.Matern(2.5, 0.3), tacit.Categorical(0.15)
     parts = [k(points[:, [j]], points[:, [j]]) for k, j in ((one, 1), (one, 3), (labels, 2), (labels, 4))]
     expected = one(points[:, :1], points[:, :1]) * np.mean(parts, axis=0)
     assert np.allclose(found[-1](points, points), expected)

@@ -99,7 +99,7 @@ def test_without_a_kernel_it_is_the_product_of_matern_kernels() -> None:
 # -- the default kernel ----------------------------------------------------------------------------------------
 
 SCALE = Matern(2.5, 0.3)
-LABELS = Categorical(0.3)
+LABELS = Categorical(0.15)
 GENES = ["G/G", "A/G", "A/A"]
 PATIENTS = Mixed.of(age=(18, 95), gene=GENES, weight=(40, 140), site=["north", "south"])
 STEPS = Categories(["none", "mild", "severe"], "pain", ordered=True)

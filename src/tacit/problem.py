@@ -86,15 +86,16 @@ class Problem:
             log, action="dose", ranges={"dose": (0, 100), "age": (18, 95)}, levels={"gene": ["G/G", "A/G", "A/A"]}
         )
 
-        `table` is a frame, a schema, or a mapping of names to dtypes. Only names and dtypes are taken from it, to check
-        the declarations: a range needs a column that may hold numbers, and at least one of the levels must be able to
-        occur. Ranges and levels are never learned from rows. The smallest and the largest age among private records,
-        or the rarest gene, are facts about single people, and a domain is public: learning it would be a release
-        without noise. So declare what is known without the data, such as who may take part in the study.
+        `table` is a frame, a schema, or a mapping of names to dtypes. Only names and dtypes are
+        taken from it, to check the declarations: a range needs a column that may hold numbers, and
+        at least one of the levels must be able to occur. Ranges and levels are never learned from
+        rows. The smallest and the largest age among private records, or the rarest gene, are facts
+        about single people, and a domain is public: learning it would be a release without noise.
+        So declare what is known without the data, such as who may take part in the study.
 
-        `contexts` are all declared columns that are no actions, in the table's order, unless they are named. Levels
-        that have an order are declared as `Categories([...], ordered=True)`. Columns that are not declared are left
-        out (`unused_columns` lists them).
+        `contexts` are all declared columns that are no actions, in the table's order, unless they
+        are named. Levels that have an order are declared as `Categories([...], ordered=True)`.
+        Columns that are not declared are left out (`unused_columns` lists them).
         """
         declared = domains.Declared.of(table, ranges, levels)
         played = [action] if isinstance(action, str) else list(action)

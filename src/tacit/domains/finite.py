@@ -142,9 +142,10 @@ class Catalogue(Finite):
 class Categories(Finite):
     """Labels without features: `Categories(["G/G", "A/G", "A/A"], "gene")`.
 
-    `ordered=True` says that the order of the levels means something, as in "none", "mild", "severe". The default
-    kernel of a problem then reads them as a scale, and as mere labels otherwise. Unit coordinates are evenly spaced
-    either way: a kernel that is given reads them as it likes, `Categorical` as labels and any other as a scale.
+    `ordered=True` says that the order of the levels means something, as in "none", "mild",
+    "severe". The default kernel of a problem then reads them as a scale, and as mere labels
+    otherwise. Unit coordinates are evenly spaced either way: a kernel that is given reads them as
+    it likes, `Categorical` as labels and any other as a scale.
     """
 
     levels: Sequence[Any]

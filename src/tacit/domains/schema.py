@@ -34,7 +34,8 @@ NUMPY_KINDS = {"f": NUMBER, "i": NUMBER, "u": NUMBER, "b": TRUTH, "U": TEXT, "S"
 def kinds_of(table: Any) -> dict[str, str]:
     """The kind of values of each column, by its dtype: of a frame, of a schema, or of a mapping of dtypes or columns.
 
-    Columns whose dtype says nothing, such as pandas' "object", may hold anything. Rows would tell, and are not asked.
+    Columns whose dtype says nothing, such as pandas' "object", may hold anything. Rows would tell,
+    and are not asked.
     """
     found: dict[str, str] = {}
     for name, dtype in _dtypes(table):
