@@ -17,7 +17,7 @@ from tacit.decoder.evidence import Evidence, choose
 from tacit.decoder.kinds import kinds
 from tacit.design.layout import Layout
 from tacit.kernels import RBF, Categorical, Joint, Kernel, Matern, Separable
-from tacit.kernels.ard import lengthscales, spread, with_lengthscales
+from tacit.kernels.ard import action_lengthscales, lengthscales, spread, with_lengthscales
 from tacit.tables import Floats
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
@@ -66,6 +66,27 @@ def test_ninety_percent_intervals_cover_the_truth() -> None:
         low, high = policy.interval(points[:, :1], points[:, 1:], 0.9)
         assert np.allclose([mean - 1.645 * std, mean + 1.645 * std], [low, high], atol=1e-3)
     assert 0.85 < np.mean(inside) < 0.95
+
+
+def test_labels_have_additive_relatives_with_the_same_lengthscales() -> None:
+    contexts = tacit.Mixed.of(age=(0, 1), kind=["a", "b", "c"], weight=(0, 1), site=["north", "south"])
+    problem = tacit.Problem(tacit.Box.of(dose=(0, 1)), contexts)
+    found = kinds(problem.k, problem.dimension)
+    assert len(found) == 4  # itself, rougher, smoother, additive in the contexts
+    assert {tuple(lengthscales(kernel)) for kernel in found} == {(0.3, 0.3, 0.3)}
+    points = problem.public_points(30, np.random.default_rng(0))
+    one, labels = tacit.Matern(2.5, 0.3), tacit.Categorical(0.15)
+    parts = [k(points[:, [j]], points[:, [j]]) for k, j in ((one, 1), (one, 3), (labels, 2), (labels, 4))]
+    expected = one(points[:, :1], points[:, :1]) * np.mean(parts, axis=0)
+    assert np.allclose(found[-1](points, points), expected)
+
+
+def test_the_first_lengthscales_are_of_the_actions_if_those_have_any() -> None:
+    people = tacit.Mixed.of(age=(0, 1), kind=["a", "b"])
+    for actions, count in ((tacit.Box([0, 0], [1, 1]), 2), (tacit.Categories([1, 2, 3]), 0)):
+        own = kinds(tacit.Problem(actions, people).k, actions.dimension + 2)[0]
+        assert action_lengthscales(own, actions.dimension) == count
+    assert action_lengthscales(spread(tacit.Joint(tacit.RBF()), 3), 2) == 2
 
 
 def test_counts_of_contexts_come_back_from_the_sum() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from decimal import Decimal
 from typing import Any, cast
@@ -16,7 +17,8 @@ from scipy.stats import beta, chisquare, kstest
 from laws import DomainLaws
 from laws.domains import looks_spread, looks_uniform
 from tacit import Ball, Box, Catalogue, Categories, InputError, Mixed, Simplex
-from tacit.domains import Domain
+from tacit.domains import Domain, sees_batches
+from tacit.spec import dump
 from tacit.tables import Floats
 
 ALARM = 1e-6  # each statistical test refuses the right thing with at most this probability
@@ -33,6 +35,7 @@ class TestBox(DomainLaws):
             Box([0.0], [100.0], names=["dose"]),
             Box([-1.0, 40.0, 1e6], [1.0, 41.0, 2e6]),
             Box([0.0] * 6, [1e-3] * 6),
+            Box.of({"body weight": (40, 140)}, age=(18, 95)),
         ],
     )
     def domain(self, request: pytest.FixtureRequest) -> Domain:
@@ -204,6 +207,7 @@ class TestCategories(FiniteLaws):
             Categories([True, False]),
             Categories(list(range(10, 40))),
             Categories([0.1, 0.25, "other"]),
+            Categories(["none", "mild", "severe"], "pain", ordered=True),
         ],
     )
     def domain(self, request: pytest.FixtureRequest) -> Domain:
@@ -271,6 +275,7 @@ class TestMixed(DomainLaws):
             Mixed([Ball([0.0, 0.0], names=["u", "v"]), Box([0.0], [1.0]), Simplex(3, names=["p", "q", "r"])]),
             Mixed([Catalogue(rng().normal(size=(6, 2)), names=["film"]), Ball([2.0]), Categories([1, 2])]),
             Mixed([Categories(list(range(20)), "i"), Categories(list(range(20)), "j")]),
+            Mixed.of(age=(18, 95), gene=["G/G", "A/G", "A/A"], weight=(40, 140), height=(140, 200)),
         ],
     )
     def domain(self, request: pytest.FixtureRequest) -> Domain:
@@ -381,3 +386,99 @@ def test_a_wrong_sampler_of_a_box_is_refused() -> None:
 
 def test_candidates_of_one_coordinate_include_both_ends() -> None:
     assert Box([2.0], [4.0]).candidates(5).ravel().tolist() == [2.0, 2.5, 3.0, 3.5, 4.0]
+
+
+# -- domains by names ------------------------------------------------------------------------------------------
+
+column_names = st.text(min_size=1, max_size=5)
+intervals = st.tuples(st.integers(-1000, 999), st.integers(1, 1000)).map(lambda pair: (pair[0], pair[0] + pair[1]))
+label_lists = st.lists(st.integers(0, 50), min_size=2, max_size=5, unique=True)
+
+
+@given(st.dictionaries(column_names, intervals, min_size=1, max_size=5))
+def test_a_box_by_names_is_the_box_of_these_names_and_ranges(ranges: dict[str, tuple[int, int]]) -> None:
+    lows = [low for low, _ in ranges.values()]
+    highs = [high for _, high in ranges.values()]
+    assert Box.of(ranges) == Box.of(**ranges) == Box(lows, highs, list(ranges))
+
+
+@given(st.dictionaries(column_names, st.one_of(intervals, label_lists), min_size=1, max_size=6))
+def test_a_mixed_domain_by_names_has_these_columns_in_this_order(columns: dict[str, Any]) -> None:
+    domain = Mixed.of(columns)
+    assert domain.names == tuple(columns)
+    assert domain.dimension == len(columns)
+    kinds = [type(part) for part in domain.parts for _ in part.names]
+    assert kinds == [Box if isinstance(value, tuple) else Categories for value in columns.values()]
+    boxes = [isinstance(part, Box) for part in domain.parts]
+    assert not any(here and there for here, there in itertools.pairwise(boxes))  # one where it can be one
+    ends = {name: value if isinstance(value, tuple) else (value[0], value[-1]) for name, value in columns.items()}
+    corners = domain.decode(np.array([[0.0] * len(columns), [1.0] * len(columns)]))
+    assert {name: tuple(column.tolist()) for name, column in corners.items()} == ends
+
+
+def test_a_tuple_of_two_numbers_is_an_interval_and_a_list_is_labels() -> None:
+    domain = Mixed.of(share=(0, 1), flag=[0, 1], step=range(3), arm=("a", "b"), size=(1, 2, 3))
+    share, *labels = domain.parts
+    assert share == Box([0.0], [1.0], ["share"])
+    assert [cast(Categories, part).levels for part in labels] == [(0, 1), (0, 1, 2), ("a", "b"), (1, 2, 3)]
+    assert not any(cast(Categories, part).ordered for part in labels)
+
+
+def test_a_domain_of_one_column_takes_the_name_that_it_is_given() -> None:
+    disc = Ball([0.0, 0.0], names=["u", "v"])
+    domain = Mixed.of(pain=Categories(["none", "severe"], ordered=True), place=disc, film=Catalogue([1.0, 2.0]))
+    assert domain.names == ("pain", "u", "v", "film")
+    assert cast(Categories, domain.parts[0]).ordered
+    assert Mixed.of(arm=Categories([1, 2], "arm")).names == ("arm",)
+
+
+def test_keywords_that_a_method_might_use_itself_are_names_too() -> None:
+    assert Box.of(cls=(0, 1), ranges=(0, 1), self=(0, 1)).names == ("cls", "ranges", "self")
+    assert Mixed.of(cls=(0, 1), columns=[1, 2]).names == ("cls", "columns")
+
+
+SECRET = "31.4159"
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: Box.of(), r"at least one column: write Box.of\(dose=\(0, 100\)\)"),
+        (lambda: Box.of(cast(Any, [(0, 1)])), "keyword arguments or one mapping, got list: write"),
+        (lambda: Box.of(cast(Any, {3: (0, 1)})), "the name of a column must be a text, got 3: write"),
+        (lambda: Box.of({"a": (0, 1)}, a=(0, 1)), "'a' is given twice: name it once"),
+        (lambda: Box.of(a=(1, 0)), r"'a' must be finite and increasing, got \(1, 0\): write \(low, high\)"),
+        (lambda: Box.of(a=(0, math.inf)), "'a' must be finite and increasing"),
+        (lambda: Box.of(a=(0, 10**400)), "'a' must be finite and increasing"),
+        (lambda: Box.of(a=(0, True)), r"range of 'a' must be two numbers, got tuple: write \(low, high\)"),
+        (lambda: Box.of(a=("0", "1")), "must be two numbers, got tuple"),
+        (lambda: Box.of(a=[SECRET] * 3), "must be two numbers, got list"),
+        (lambda: Box.of(a=pd.Series([SECRET])), "must be two numbers, got Series"),
+        (lambda: Mixed.of(), "at least one column: write Mixed.of"),
+        (lambda: Mixed.of(a=(1, 0)), "'a' must be finite and increasing"),
+        (lambda: Mixed.of(a=["x"]), "'a' is read as labels, and Categories need at least two levels"),
+        (lambda: Mixed.of(a=["x"]), "a tuple of two numbers is an interval, a list is labels"),
+        (lambda: Mixed.of(a=[1, "1"]), "'a' is read as labels, and the labels of Categories must all differ"),
+        (lambda: Mixed.of(a="xy"), "'a' must be an interval, labels or a domain, got str: a tuple of two numbers is"),
+        (lambda: Mixed.of(a={"x", "y"}), "got set: a tuple of two numbers is an interval, a list is labels"),
+        (lambda: Mixed.of(a=pd.Series([SECRET])), "got Series: a tuple"),
+        (lambda: Mixed.of(a=Categories([1, 2], "b")), "'a' is given as a domain named 'b': leave out the domain's own"),
+        (lambda: Categories([1, 2], ordered="yes"), "ordered must be True or False, got 'yes'"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_wrong_declaration_is_refused_in_one_sentence(make: Any, says: str) -> None:
+    with pytest.raises(InputError, match=says) as caught:
+        make()
+    assert "\n" not in str(caught.value)
+    assert SECRET not in str(caught.value)
+
+
+def test_an_order_changes_no_coordinate() -> None:
+    levels = ["none", "mild", "severe"]
+    plain, ordered = Categories(levels), Categories(levels, ordered=True)
+    assert np.array_equal(plain.candidate_points(0), ordered.candidate_points(0))
+    assert (dump(plain), dump(ordered)) == (
+        {"type": "categories", "levels": levels},
+        {"type": "categories", "levels": levels, "ordered": True},
+    )
+    assert sees_batches(ordered)

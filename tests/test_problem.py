@@ -4,17 +4,34 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 import tomllib
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit import RBF, Ball, Box, Catalogue, Categorical, Categories, InputError, Joint, Linear, Matern, Mixed, Problem
-from tacit.kernels import Custom, Kernel, Separable, Sum
+from tacit import (
+    RBF,
+    Ball,
+    Box,
+    Catalogue,
+    Categorical,
+    Categories,
+    InputError,
+    Joint,
+    Linear,
+    Matern,
+    Mixed,
+    Problem,
+    Simplex,
+)
+from tacit.kernels import Custom, Kernel, Separable, Sum, sees_batches
 from tacit.spec import dump, load
 
 ACTIONS = Box([0.0], [10.0], names=["dose"])
@@ -55,9 +72,11 @@ def problem(**changes: Any) -> Problem:
             {"contexts": Box([0.0], [1.0], names=["dose"])},
             r"must not share column names, both have dose: pass names=\[",
         ),
-        ({"actions": Box([0.0], [1.0]), "contexts": Box([0.0], [1.0])}, r"both have x0: pass names=\["),
-        ({"kernel": None}, r"kernel must be a kernel or a function k\(A, B\), got None: pass for example tacit.Matern"),
-        ({"kernel": "matern"}, r"got 'matern': pass for example tacit.Matern\(2.5, 0.3\)"),
+        ({"actions": Box([0.0], [1.0]), "contexts": Box([0.0], [1.0], ["x0"])}, r"both have x0: pass names=\["),
+        (
+            {"kernel": "matern"},
+            r"kernel must be a kernel or a function k\(A, B\), got 'matern': pass for example tacit.Matern\(2.5, 0.3\)",
+        ),
         ({"kernel": {"type": "matern"}}, "kernel must be a kernel or a function"),
         ({"kernel": Matern}, "kernel must be a kernel or a function"),
         ({"kernel": RBF((0.1, 0.2))}, "2 lengthscales do not fit 3 columns .*: give one number, or one per column"),
@@ -75,6 +94,226 @@ def test_without_a_kernel_it_is_the_product_of_matern_kernels() -> None:
     k = problem().k
     assert isinstance(k, Separable)
     assert (k.actions, k.contexts, k.at) == (Matern(2.5, 0.3), Matern(2.5, 0.3), 1)
+
+
+# -- the default kernel ----------------------------------------------------------------------------------------
+
+SCALE = Matern(2.5, 0.3)
+LABELS = Categorical(0.15)
+GENES = ["G/G", "A/G", "A/A"]
+PATIENTS = Mixed.of(age=(18, 95), gene=GENES, weight=(40, 140), site=["north", "south"])
+STEPS = Categories(["none", "mild", "severe"], "pain", ordered=True)
+FILMS = Catalogue([[1.0, 2.0], [3.0, 0.0], [5.0, 5.0]], names=["film"])
+DEFAULTS: dict[str, tuple[Any, Any, Kernel]] = {
+    "numbers": (ACTIONS, CONTEXTS, SCALE),
+    "ordered labels": (STEPS, Mixed.of(age=(18, 95), level=Categories([1, 2], ordered=True)), SCALE),
+    "items with features": (FILMS, CONTEXTS, SCALE),
+    "labels": (Categories(GENES, "a"), Categories(GENES, "c"), Separable(LABELS, LABELS)),
+    "labels of contexts": (
+        ACTIONS,
+        PATIENTS,
+        Separable(SCALE, SCALE.on("age", "weight") * LABELS.on("gene", "site")),
+    ),
+    "labels of actions": (
+        Mixed.of(dose=(0, 100), drug=["a", "b"], pain=STEPS),
+        FILMS,
+        Separable(SCALE.on("dose", "pain") * LABELS.on("drug"), SCALE),
+    ),
+    "labels beside items": (
+        ACTIONS,
+        Mixed([FILMS, Categories(GENES, "gene")]),
+        Separable(SCALE, SCALE.on("film") * LABELS.on("gene")),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+@pytest.mark.parametrize("advantage", [False, True])
+def test_the_default_kernel_takes_labels_without_an_order_for_labels(name: str, advantage: bool) -> None:
+    actions, contexts, expected = DEFAULTS[name]
+    original = Problem(actions, contexts, advantage=advantage)
+    assert original.kernel == expected
+    assert sees_batches(original.k)  # many records at once
+    twin = Problem.from_spec(json.loads(json.dumps(original.spec())))
+    assert twin.kernel == expected
+    points = original.public_points(40, np.random.default_rng(0))
+    given = Problem(actions, contexts, expected, advantage=advantage)
+    for other in (twin, given, pickle.loads(pickle.dumps(original))):
+        assert np.array_equal(other.k(points, points), original.k(points, points))
+    plain = {key: value for key, value in original.spec().items() if key != "kernel"}
+    assert Problem.from_spec(plain).kernel == expected
+
+
+def test_all_labels_are_equally_far_apart_unless_they_are_ordered() -> None:
+    for ordered in (False, True):
+        p = problem(contexts=Categories(GENES, "gene", ordered))
+        points = np.column_stack([np.full(3, 0.5), [0.0, 0.5, 1.0]])
+        K = p.k(points, points)
+        assert (K[0, 1] == K[0, 2]) == (not ordered)
+
+
+def test_a_kernel_that_is_given_reads_labels_as_before() -> None:
+    k = problem(contexts=PATIENTS, kernel=Matern(2.5, 0.3)).k
+    assert isinstance(k, Separable)
+    assert (k.actions, k.contexts) == (SCALE, SCALE)
+
+
+# -- names -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("actions", "contexts", "names"),
+    [
+        (Box([0], [1]), Box([0, 0], [1, 1]), ("c0", "c1")),
+        (Box([0], [1]), Ball([0.0, 0.0]), ("c0", "c1")),
+        (Ball([0.0, 0.0]), Simplex(2), ("c0", "c1")),
+        (Box([0], [1]), Mixed([Box([0], [1]), Categories([1, 2])]), ("c0", "category")),
+        (Categories([1, 2]), Mixed([Box([0], [1]), Categories([1, 2])]), ("x0", "context_category")),
+        (Catalogue([1.0, 2.0]), Catalogue([1.0, 2.0]), ("context_item",)),
+        (Box([0], [1], ["dose"]), Box([0, 0], [1, 1]), ("x0", "x1")),
+        (Box([0], [1]), Box([0], [1], ["age"]), ("age",)),
+    ],
+)
+def test_default_names_of_contexts_do_not_clash_with_those_of_actions(
+    actions: Any, contexts: Any, names: tuple[str, ...]
+) -> None:
+    p = Problem(actions, contexts)
+    assert (p.actions.names, p.contexts.names) == (actions.names, names)
+    assert type(p.contexts) is type(contexts)
+    assert Problem.from_spec(json.loads(json.dumps(p.spec()))).spec() == p.spec()
+    plain = [{key: value for key, value in dump(d).items() if key != "names"} for d in (actions, contexts)]
+    if "parts" not in plain[1] and actions.unnamed and contexts.unnamed:
+        assert Problem.from_spec({"actions": plain[0], "contexts": plain[1]}).contexts.names == names
+
+
+def test_names_that_were_given_are_never_changed() -> None:
+    for contexts in (
+        Box([0], [1], ["x0"]),
+        Mixed.of(x0=(0, 1)),
+        Mixed([Ball([0.0], names=["x0"]), Categories([1, 2])]),
+    ):
+        with pytest.raises(InputError, match="both have x0"):
+            Problem(Box([0], [1]), contexts)
+
+    class OwnBox(Box):
+        """Nobody knows what a stranger's domain does with its names."""
+
+    with pytest.raises(InputError, match="both have x0"):
+        Problem(Box([0], [1]), OwnBox([0], [1]))
+
+
+# -- tables ----------------------------------------------------------------------------------------------------
+
+ROWS = {"gene": ["A/A", "G/G"], "dose": [31.4159, 5.0], "age": [20, 64], "reward": [0.5, 0.1]}
+DTYPES: dict[str, Any] = {"gene": str, "dose": float, "age": "int64", "reward": np.float32}
+RANGES = {"dose": (0, 100), "age": (18, 95)}
+LEVELS = {"gene": GENES}
+TABLES: dict[str, Any] = {
+    "pandas": pd.DataFrame(ROWS),
+    "pandas without rows": pd.DataFrame(ROWS)[:0],
+    "pandas objects": pd.DataFrame(ROWS, dtype=object),
+    "polars": pl.DataFrame(ROWS),
+    "polars lazy": pl.LazyFrame(ROWS),
+    "polars schema": pl.DataFrame(ROWS).schema,
+    "Arrow": pa.table(ROWS),
+    "Arrow schema": pa.table(ROWS).schema,
+    "columns": ROWS,
+    "arrays": {name: np.array(column) for name, column in ROWS.items()},
+    "dtypes": DTYPES,
+    "other dtypes": {"gene": pd.CategoricalDtype(), "dose": pl.Float64, "age": pa.int8(), "reward": np.dtype("f4")},
+    "structured": np.zeros(2, dtype=[("gene", "U3"), ("dose", "f8"), ("age", "i4"), ("reward", "f4")]),
+}
+
+
+def from_table(table: Any = DTYPES, **changes: Any) -> Problem:
+    return Problem.from_table(table, **{"action": "dose", "ranges": RANGES, "levels": LEVELS} | changes)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_lends_its_names_and_nothing_of_its_rows(name: str) -> None:
+    p = from_table(TABLES[name], reward_range=(0, 2))
+    expected = Problem(Box.of(dose=(0, 100)), Mixed.of(gene=GENES, age=(18, 95)), reward_range=(0, 2))
+    assert p.spec() == expected.spec()
+    assert p.unused_columns(TABLES[name]) == ("reward",)
+
+
+def test_no_row_of_a_table_is_looked_at() -> None:
+    class Closed:
+        """A frame that raises as soon as somebody asks for more than its columns and their dtypes."""
+
+        columns = tuple(ROWS)
+        dtypes = (np.dtype(object),) * len(ROWS)
+
+        def __getattr__(self, name: str) -> Any:
+            if name in ("dtype", "collect_schema", "schema", "names"):
+                raise AttributeError(name)
+            raise AssertionError(f"somebody asked for {name}")
+
+    assert from_table(Closed()).contexts.names == ("gene", "age")
+
+
+def test_columns_are_chosen_and_ordered_by_who_names_them() -> None:
+    assert from_table(contexts=["age", "gene"]).contexts.names == ("age", "gene")
+    assert from_table(contexts=["age"]).contexts == Box.of(age=(18, 95))
+    both = from_table(action=["dose", "gene"])
+    assert (both.actions.names, both.contexts.names) == (("dose", "gene"), ("age",))
+    arms = from_table(action="gene", levels={"gene": Categories(GENES, ordered=True)}, kernel=RBF(0.5))
+    assert isinstance(arms.actions, Categories)
+    assert (arms.actions.name, arms.actions.ordered, arms.kernel) == ("gene", True, RBF(0.5))
+    assert from_table(levels={"gene": (0, 1)}).contexts.names == ("gene", "age")  # of levels a tuple is labels too
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"ranges": RANGES | {"gene": (0, 1)}, "levels": None}, "'gene' holds text and cannot have a range: declare"),
+        ({"ranges": RANGES | {"gone": (0, 1)}}, "the table has no column 'gone': it has gene, dose, age, reward"),
+        ({"levels": {"gone": GENES}}, "the table has no column 'gone'"),
+        ({"levels": LEVELS | {"age": [1, 2]}}, "column 'age' has a range and levels: declare one of them"),
+        ({"levels": {"reward": GENES}}, "'reward' holds numbers and none of its declared levels can occur in it"),
+        ({"levels": {"gene": pd.Series(GENES)}}, "'gene' must be an interval, labels or a domain, got Series"),
+        ({"levels": {"gene": Box([0], [1])}}, "levels of 'gene' must be a list of labels or Categories, got Box"),
+        ({"action": "reward"}, "'reward' has neither a range nor levels: declare .* not learned from rows"),
+        ({"contexts": ["age", "reward"]}, "'reward' has neither a range nor levels"),
+        ({"contexts": "age"}, r"contexts must be a list of column names, got 'age': write \['age'\]"),
+        ({"contexts": []}, "contexts names no column: declare a range or levels"),
+        ({"action": []}, "action names no column"),
+        ({"contexts": ["dose"]}, "must not share column names, both have dose"),
+        ({"ranges": [0, 1]}, "ranges must be a mapping of column names, got list"),
+        ({"ranges": {"dose": (1, 0)}}, "range of 'dose' must be finite and increasing"),
+        ({"table": 3}, "a table must be a frame, a schema, or a mapping .*, got int"),
+        ({"table": pd.DataFrame([[1, 2, 3]], columns=["dose", "dose", "age"])}, "two columns named 'dose'"),
+    ],
+)
+def test_what_a_table_cannot_hold_is_refused_by_name(changes: dict[str, Any], says: str) -> None:
+    with pytest.raises(InputError, match=says) as caught:
+        from_table(**changes)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "kind"),
+    [
+        (np.dtype("U3"), "text"), ("string[pyarrow]", "text"), (pa.large_string(), "text"), (pl.String, "text"),
+        (np.dtype("M8[s]"), "times"), (pa.timestamp("us"), "times"), (pl.Duration("us"), "times"),
+        (pa.struct([("a", pa.int8())]), "lists"), (pl.Struct({"a": pl.Int8}), "lists"), (pl.List(pl.Int8), "lists"),
+        (pd.IntervalDtype("int64"), "lists"), (pa.dictionary(pa.int8(), pa.string()), "labels"),
+        (pl.Categorical, "labels"), (pd.CategoricalDtype(), "labels"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_range_needs_a_column_that_may_hold_numbers(dtype: Any, kind: str) -> None:
+    with pytest.raises(InputError, match=f"column 'age' holds {kind} and cannot have a range"):
+        from_table(DTYPES | {"age": dtype})
+
+
+@pytest.mark.parametrize("dtype", [float, "Int64", "double", pa.decimal128(5), pl.UInt8, bool, object, pd.Int8Dtype()])
+def test_a_range_takes_every_column_that_may_hold_numbers(dtype: Any) -> None:
+    assert from_table(DTYPES | {"age": dtype}).contexts.names == ("gene", "age")
+
+
+def test_floats_may_be_labels_since_whole_numbers_with_a_gap_come_as_floats() -> None:
+    assert from_table(DTYPES | {"gene": float}, levels={"gene": [0, 1, 2]}).contexts.names == ("gene", "age")
 
 
 def test_joint_points_are_the_action_and_then_the_context() -> None:

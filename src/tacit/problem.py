@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from tacit import domains, kernels
 from tacit.contexts import Law, PublicSample, is_private, sampler
 from tacit.domains import Domain
 from tacit.errors import InputError
-from tacit.kernels import Custom, Kernel, Matern, natural
+from tacit.kernels import Custom, Kernel, natural
 from tacit.spec import Spec, dump, load
 from tacit.tables import Floats, Table
 
@@ -24,7 +24,14 @@ Rng = np.random.Generator
 class Problem:
     """Which action is best for which context?
 
+    problem = Problem(
+        actions=Box.of(dose=(0, 100)),
+        contexts=Mixed.of(age=(18, 95), weight=(40, 140), gene=["G/G", "A/G", "A/A"]),
+    )
+
     A plain kernel such as `Matern(2.5, 0.3)` is read as the product of itself on actions and itself on contexts.
+    Without one it is that of `tacit.kernels.default_kernel`, to which labels are labels unless they are said to be
+    ordered. Contexts that nobody named are called c0, c1, ... where the actions have the same default names.
     `generator` is the public guess of who will come (uniform by default); `play` is the law under which actions were
     or will be played, if that is not uniform. It must not depend on data.
 
@@ -34,7 +41,7 @@ class Problem:
 
     actions: Domain
     contexts: Domain
-    kernel: Kernel | Callable[[Any, Any], Any] = field(default_factory=lambda: Matern(2.5, 0.3))
+    kernel: Kernel | Callable[[Any, Any], Any] | None = None
     reward_range: Sequence[float] = (0.0, 1.0)
     generator: Law | None = None
     play: Law | None = None
@@ -45,15 +52,65 @@ class Problem:
             if not isinstance(getattr(self, name), Domain):
                 kind = type(getattr(self, name)).__name__  # the kind only: it could be somebody's table
                 raise InputError(f"{name} must be a domain, got {kind}: pass for example tacit.Box([0.0], [1.0]).")
+        object.__setattr__(self, "contexts", domains.contexts_beside(self.actions, self.contexts))
         if shared := set(self.actions.names) & set(self.contexts.names):
             given = ", ".join(sorted(shared))
             raise InputError(f"actions and contexts must not share column names, both have {given}: pass names=[...].")
         object.__setattr__(self, "reward_range", _increasing(self.reward_range))
-        kernel = self.kernel if isinstance(self.kernel, Kernel) else _wrapped(self.kernel)
+        kernel = self._chosen_kernel()
         object.__setattr__(self, "kernel", kernel)
         k = natural(kernel, self._columns, self.actions.dimension)
         object.__setattr__(self, "_k", _centred(k, self.actions) if self.advantage else k)
         object.__setattr__(self, "_draw", (sampler(self.actions, self.play), sampler(self.contexts, self.generator)))
+
+    def _chosen_kernel(self) -> Kernel:
+        if self.kernel is None:
+            return kernels.default_kernel(self.actions, self.contexts)
+        return self.kernel if isinstance(self.kernel, Kernel) else _wrapped(self.kernel)
+
+    @classmethod
+    def from_table(
+        cls,
+        table: Any,
+        *,
+        action: str | Sequence[str],
+        contexts: Sequence[str] | None = None,
+        ranges: Mapping[str, Any] | None = None,
+        levels: Mapping[str, Any] | None = None,
+        reward_range: Sequence[float] = (0.0, 1.0),
+        kernel: Kernel | Callable[[Any, Any], Any] | None = None,
+    ) -> Problem:
+        """A problem on columns of a table, whose ranges and levels are declared here.
+
+        problem = Problem.from_table(
+            log, action="dose", ranges={"dose": (0, 100), "age": (18, 95)}, levels={"gene": ["G/G", "A/G", "A/A"]}
+        )
+
+        `table` is a frame, a schema, or a mapping of names to dtypes. Only names and dtypes are
+        taken from it, to check the declarations: a range needs a column that may hold numbers, and
+        at least one of the levels must be able to occur. Ranges and levels are never learned from
+        rows. The smallest and the largest age among private records, or the rarest gene, are facts
+        about single people, and a domain is public: learning it would be a release without noise.
+        So declare what is known without the data, such as who may take part in the study.
+
+        `contexts` are all declared columns that are no actions, in the table's order, unless they
+        are named. Levels that have an order are declared as `Categories([...], ordered=True)`.
+        Columns that are not declared are left out (`unused_columns` lists them).
+        """
+        declared = domains.Declared.of(table, ranges, levels)
+        played = [action] if isinstance(action, str) else list(action)
+        if isinstance(contexts, str):
+            raise InputError(f"contexts must be a list of column names, got {contexts!r}: write [{contexts!r}].")
+        others = [name for name in declared.columns if name not in played] if contexts is None else list(contexts)
+        for name, columns in (("action", played), ("contexts", others)):
+            if not columns:
+                raise InputError(f"{name} names no column: declare a range or levels for at least one.")
+        return cls(declared.domain(played), declared.domain(others), kernel, reward_range)
+
+    def unused_columns(self, table: Any) -> tuple[str, ...]:
+        """The columns of a table, or of a schema, that are neither actions nor contexts of this problem."""
+        used = {*self.actions.names, *self.contexts.names}
+        return tuple(name for name in domains.kinds_of(table) if name not in used)
 
     @property
     def k(self) -> Kernel:
@@ -134,8 +191,8 @@ class Problem:
             raise InputError(f"reward must be a table, got {reward!r}: write range = [low, high] in it.")
         if kernel is None and spec.get("kernel") == {"type": "custom"}:
             raise InputError("this problem was made with a kernel of somebody's own: pass it again as kernel=...")
-        if kernel is None:
-            kernel = load(spec["kernel"], kernels.REGISTRY, "kernel") if "kernel" in spec else Matern(2.5, 0.3)
+        if kernel is None and "kernel" in spec:
+            kernel = load(spec["kernel"], kernels.REGISTRY, "kernel")
         return cls(
             actions=load(spec["actions"], domains.REGISTRY, "domain"),
             contexts=load(spec["contexts"], domains.REGISTRY, "domain"),

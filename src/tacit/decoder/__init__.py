@@ -27,7 +27,7 @@ from tacit.decoder.evidence import choose
 from tacit.decoder.kinds import kinds
 from tacit.design import Design, Moments
 from tacit.design.earlier import shared_noise
-from tacit.kernels.ard import lengthscales
+from tacit.kernels.ard import action_lengthscales, lengthscales
 from tacit.tables import Floats
 
 OFFSET = 0.25  # rewards are in [-1, 1]: the standard deviation of their level is half of that
@@ -161,7 +161,8 @@ def _posterior(design: Design, seen: Seen, c: float, level: float) -> Posterior:
     U, L, k = design.features.U, design.features.L, design.problem.k
     M, z = linalg.solve_upper(L, seen.A.T).T, seen.z  # f(U) = L theta
     offset = 0.0 if design.problem.advantage else OFFSET
-    kernels, actions = kinds(k, design.problem.dimension), design.problem.actions.dimension
+    kernels = kinds(k, design.problem.dimension)
+    actions = action_lengthscales(kernels[0], design.problem.actions.dimension)
     best = choose(kernels, U, M, z, offset, actions)
     v = best.scale
     K = v * best.kernel(U, U) + offset

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tacit.kernels import RBF, Kernel, Matern, On, Separable, Sum
+from tacit.kernels import RBF, Categorical, Kernel, Matern, On, Product, Separable, Sum
 from tacit.kernels.ard import map_leaves, spread
 from tacit.kernels.stationary import Stationary
 
@@ -33,11 +33,27 @@ def _smooth(kernel: Kernel, nu: float | None) -> Kernel:
 
 def _additive(kernel: Kernel) -> list[Kernel]:
     """k_X(x, x') mean_j k_j(c_j, c_j'): each context acts on the best action by itself."""
-    if not (isinstance(kernel, Separable) and isinstance(kernel.contexts, Stationary)):
+    if not isinstance(kernel, Separable):
         return []
-    scales = kernel.contexts.lengthscale
-    assert isinstance(scales, Sequence)
-    if len(scales) < 2:
-        return []
-    parts = tuple(On(replace(kernel.contexts, lengthscale=(scale,)), (j,)) for j, scale in enumerate(scales))  # type: ignore[type-var]
-    return [replace(kernel, contexts=Sum(parts))]
+    parts = _by_column(kernel.contexts)
+    return [replace(kernel, contexts=Sum(parts))] if len(parts) > 1 else []
+
+
+def _by_column(kernel: Kernel) -> tuple[On, ...]:
+    """A kernel on each column of a stationary kernel, or of a product of such kernels and of labels on columns.
+
+    None where the kernel is of another form. Lengthscales stay in their order.
+    """
+    if isinstance(kernel, Stationary):
+        scales = kernel.lengthscale
+        assert isinstance(scales, Sequence)
+        return tuple(On(replace(kernel, lengthscale=(scale,)), (j,)) for j, scale in enumerate(scales))  # type: ignore[type-var]
+    if isinstance(kernel, On) and isinstance(kernel.kernel, Categorical):
+        return tuple(On(kernel.kernel, (column,)) for column in kernel.columns)
+    if isinstance(kernel, On):
+        inner = [(part.kernel, int(part.columns[0])) for part in _by_column(kernel.kernel)]
+        return tuple(On(part, (kernel.columns[j],)) for part, j in inner)
+    if isinstance(kernel, Product):
+        parts = [_by_column(factor) for factor in kernel.kernels]
+        return tuple(part for found in parts for part in found) if all(parts) else ()
+    return ()

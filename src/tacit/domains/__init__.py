@@ -3,13 +3,17 @@
 from tacit.domains.ball import Ball
 from tacit.domains.base import Domain
 from tacit.domains.box import Box
+from tacit.domains.declared import Declared
 from tacit.domains.finite import Catalogue, Categories
+from tacit.domains.meeting import contexts_beside
 from tacit.domains.product import Mixed
 from tacit.domains.records import record_points, sees_batches
+from tacit.domains.schema import kinds_of
 from tacit.domains.simplex import Simplex
 
 REGISTRY: dict[str, type] = {cls.__name__.lower(): cls for cls in (Ball, Box, Catalogue, Categories, Mixed, Simplex)}
 
 __all__ = [
-    "Ball", "Box", "Catalogue", "Categories", "Domain", "Mixed", "REGISTRY", "Simplex", "record_points", "sees_batches",
+    "Ball", "Box", "Catalogue", "Categories", "Declared", "Domain", "Mixed", "REGISTRY", "Simplex", "contexts_beside",
+    "kinds_of", "record_points", "sees_batches",
 ]  # fmt: skip

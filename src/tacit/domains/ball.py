@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.domains.base import Domain, Rng, bounded
-from tacit.domains.naming import coordinate_names
+from tacit.domains.naming import coordinate_names, is_unnamed
 from tacit.errors import InputError
 from tacit.tables import Columns, Floats, floats, number, numbers
 
@@ -30,6 +30,7 @@ class Ball(Domain):
             raise InputError(f"the radius of a Ball must be positive and finite, got {self.radius!r}.")
         object.__setattr__(self, "centre", tuple(centre.tolist()))
         object.__setattr__(self, "radius", radius)
+        object.__setattr__(self, "unnamed", is_unnamed(self.names))
         object.__setattr__(self, "names", coordinate_names(self.names, centre.size))
 
     @property

@@ -23,6 +23,7 @@ class Domain(ABC):
     """
 
     names: tuple[str, ...]
+    unnamed: bool = False  # whether nobody gave it names, so that a problem may choose others
 
     @property
     @abstractmethod

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from tacit.domains.base import Domain, Rng
-from tacit.domains.naming import coordinate_names
+from tacit.domains.naming import coordinate_names, is_unnamed
+from tacit.domains.ranges import columns_of, interval
 from tacit.errors import InputError
 from tacit.tables import Columns, Floats, floats, numbers
 
@@ -33,7 +35,18 @@ class Box(Domain):
             )
         object.__setattr__(self, "low", tuple(low.tolist()))
         object.__setattr__(self, "high", tuple(high.tolist()))
+        object.__setattr__(self, "unnamed", is_unnamed(self.names))
         object.__setattr__(self, "names", coordinate_names(self.names, low.size))
+
+    @classmethod
+    def of(cls, ranges: Mapping[str, Any] | None = None, /, **named: Any) -> Box:
+        """A box by names and ranges: `Box.of(age=(18, 95), weight=(40, 140))`.
+
+        Names that are no identifiers go into one mapping: `Box.of({"body weight": (40, 140)})`.
+        """
+        columns = columns_of(ranges, named, "Box.of(dose=(0, 100))")
+        pairs = [interval(name, value) for name, value in columns.items()]
+        return cls([low for low, _ in pairs], [high for _, high in pairs], list(columns))
 
     @property
     def dimension(self) -> int:

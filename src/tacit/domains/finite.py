@@ -134,26 +134,34 @@ class Catalogue(Finite):
         object.__setattr__(self, "features", tuple(map(tuple, features.tolist())))
         object.__setattr__(self, "ids", tuple(ids))
         object.__setattr__(self, "names", coordinate_names(self.names, 1))
+        object.__setattr__(self, "unnamed", self.names == ("item",))
         self._settle(ids, places)
 
 
 @dataclass(frozen=True, eq=False)
 class Categories(Finite):
-    """Labels without features, in an order that may mean something: `Categories(["none", "one", "two"], "copies")`.
+    """Labels without features: `Categories(["G/G", "A/G", "A/A"], "gene")`.
 
-    Unit coordinates are evenly spaced. A `Categorical` kernel reads them as mere labels, any other as a scale.
+    `ordered=True` says that the order of the levels means something, as in "none", "mild",
+    "severe". The default kernel of a problem then reads them as a scale, and as mere labels
+    otherwise. Unit coordinates are evenly spaced either way: a kernel that is given reads them as
+    it likes, `Categorical` as labels and any other as a scale.
     """
 
     levels: Sequence[Any]
     name: str = "category"
+    ordered: bool = False
     labels: tuple[Any, ...] = field(init=False, repr=False, default=())
 
     def __post_init__(self) -> None:
         levels = _labels(self.levels)
         if len(levels) < 2:
             raise InputError(f"Categories need at least two levels, got {self.levels!r}.")
+        if not isinstance(self.ordered, bool):
+            raise InputError(f"ordered must be True or False, got {self.ordered!r}.")
         object.__setattr__(self, "levels", tuple(levels))
         object.__setattr__(self, "names", coordinate_names([self.name], 1))
+        object.__setattr__(self, "unnamed", self.names == ("category",))
         self._settle(levels, np.linspace(0.0, 1.0, len(levels)).reshape(-1, 1))
 
 

@@ -15,3 +15,8 @@ def coordinate_names(names: Sequence[str], dimension: int) -> tuple[str, ...]:
     if given and (len(given) != dimension or len(set(given)) != dimension):
         raise InputError(f"names must be {dimension} different name(s), one per coordinate, got {names!r}.")
     return given or tuple(f"x{i}" for i in range(dimension))
+
+
+def is_unnamed(names: Sequence[str]) -> bool:
+    """Whether a domain was given no names, so that it takes the default ones."""
+    return isinstance(names, Sequence) and not names

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tacit.domains.base import Domain, Rng
+from tacit.domains.parts import parts_of
+from tacit.domains.ranges import columns_of
 from tacit.errors import InputError
 from tacit.tables import Columns, Floats
 
@@ -33,6 +35,20 @@ class Mixed(Domain):
             raise InputError(f"the parts of a Mixed domain must have different names, got {', '.join(names)}.")
         object.__setattr__(self, "parts", parts)
         object.__setattr__(self, "names", names)
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Any] | None = None, /, **named: Any) -> Mixed:
+        """A domain by the names of its columns: `Mixed.of(age=(18, 95), weight=(40, 140), gene=["G/G", "A/G", "A/A"])`.
+
+        A *tuple* of two numbers is an interval; a *list* is labels, also one of two numbers:
+        `(0, 1)` is every number from 0 to 1, `[0, 1]` is the two labels 0 and 1. A range, or a tuple of
+        anything else, is labels too. A domain is taken as it is, and one of a single column is
+        called what it is called here: `Mixed.of(pain=Categories(["none", "mild", "severe"],
+        ordered=True))`. Intervals side by side are one Box. Names that are no identifiers go into
+        one mapping.
+        """
+        given = columns_of(columns, named, 'Mixed.of(age=(18, 95), gene=["G/G", "A/G", "A/A"])')
+        return cls(parts_of(given))
 
     @property
     def dimension(self) -> int:

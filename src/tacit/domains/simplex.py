@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.domains.base import Domain, Rng, bounded
-from tacit.domains.naming import coordinate_names
+from tacit.domains.naming import coordinate_names, is_unnamed
 from tacit.errors import InputError
 from tacit.tables import Columns, Floats, floats
 
@@ -25,6 +25,7 @@ class Simplex(Domain):
         if not isinstance(self.parts, int) or self.parts < 2:
             raise InputError(f"a Simplex needs at least 2 parts, got {self.parts!r}.")
         object.__setattr__(self, "parts", int(self.parts))
+        object.__setattr__(self, "unnamed", is_unnamed(self.names))
         object.__setattr__(self, "names", coordinate_names(self.names, self.parts))
 
     @property

@@ -58,7 +58,7 @@ def read_problem(path: str | Path) -> ProblemFile:
     high = [95, 140]
     names = ["age", "weight"]
 
-    [kernel]
+    [kernel]                            # optional: see tacit.kernels.default_kernel
     type = "matern"
     smoothness = 2.5
     lengthscale = 0.3

@@ -3,6 +3,7 @@
 from tacit.kernels.base import Kernel
 from tacit.kernels.centred import Centred
 from tacit.kernels.compose import Joint, On, Product, Separable, Sum, natural
+from tacit.kernels.default import default_kernel
 from tacit.kernels.other import Categorical, Custom, Linear
 from tacit.kernels.rows import one_by_one, sees_batches
 from tacit.kernels.stationary import RBF, Matern, RationalQuadratic
@@ -14,5 +15,5 @@ REGISTRY: dict[str, type] = {
 
 __all__ = [
     "Categorical", "Centred", "Custom", "Joint", "Kernel", "Linear", "Matern", "On", "Product", "RBF", "REGISTRY",
-    "RationalQuadratic", "Separable", "Sum", "natural", "one_by_one", "sees_batches",
+    "RationalQuadratic", "Separable", "Sum", "default_kernel", "natural", "one_by_one", "sees_batches",
 ]  # fmt: skip

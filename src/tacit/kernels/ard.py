@@ -35,6 +35,11 @@ def lengthscales(kernel: Kernel) -> list[float]:
     return [value for leaf in _leaves(kernel) for value in leaf.lengthscale]  # type: ignore[union-attr]
 
 
+def action_lengthscales(kernel: Kernel, columns: int) -> int:
+    """How many of them, the first ones, are of actions with so many columns. Labels have none."""
+    return len(lengthscales(kernel.actions)) if isinstance(kernel, Separable) else columns
+
+
 def with_lengthscales(kernel: Kernel, values: Sequence[float]) -> Kernel:
     """The same kernel with these instead."""
     left = iter(values)

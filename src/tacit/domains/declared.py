@@ -1,0 +1,86 @@
+"""Domains of a table's columns, from ranges and levels that somebody declared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tacit.domains.base import Domain
+from tacit.domains.box import Box
+from tacit.domains.finite import Finite
+from tacit.domains.product import Mixed
+from tacit.domains.ranges import interval
+from tacit.domains.schema import LABEL, NESTED, NUMBER, TEXT, TIME, TRUTH, kinds_of
+from tacit.errors import InputError
+from tacit.tables import number
+
+NO_NUMBERS = (TEXT, TIME, LABEL, NESTED)
+
+
+@dataclass(frozen=True)
+class Declared:
+    """The declared columns of a table: name to an interval, a list of labels or a domain, in the table's order."""
+
+    columns: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, table: Any, ranges: Mapping[str, Any] | None, levels: Mapping[str, Any] | None) -> Declared:
+        """Checks that each declared column is in the table, and that its dtype can hold what was declared."""
+        kinds = kinds_of(table)
+        given: dict[str, Any] = {}
+        for name, value in _mapping(ranges, "ranges").items():
+            _require_column(name, kinds)
+            if kinds[name] in NO_NUMBERS:
+                raise InputError(
+                    f"column {name!r} holds {kinds[name]} and cannot have a range: declare its levels, or convert it."
+                )
+            given[name] = interval(name, value)
+        for name, value in _mapping(levels, "levels").items():
+            _require_column(name, kinds)
+            if name in given:
+                raise InputError(f"column {name!r} has a range and levels: declare one of them.")
+            part = _labels(name, value)
+            _require_possible(part, kinds[name])
+            given[name] = part
+        return cls({name: given[name] for name in kinds if name in given})
+
+    def domain(self, names: Sequence[str]) -> Domain:
+        """The domain of these columns, in this order."""
+        for name in names:
+            if name not in self.columns:
+                raise InputError(
+                    f"column {name!r} has neither a range nor levels: declare ranges={{{name!r}: (low, high)}} or "
+                    f"levels={{{name!r}: [...]}}; they are not learned from rows."
+                )
+        picked = {name: self.columns[name] for name in names}
+        if not any(isinstance(value, Domain) for value in picked.values()):
+            return Box.of(picked)
+        mixed = Mixed.of(picked)
+        return mixed.parts[0] if len(mixed.parts) == 1 else mixed
+
+
+def _labels(name: str, value: Any) -> Finite:
+    part = Mixed.of({name: list(value) if isinstance(value, tuple | range) else value}).parts[0]
+    if not isinstance(part, Finite) or part.names != (name,):
+        raise InputError(f"the levels of {name!r} must be a list of labels or Categories, got {type(value).__name__}.")
+    return part
+
+
+def _require_possible(part: Finite, kind: str) -> None:
+    """Numbers are found among labels by value, so a label that spells no number is never found in a numeric column."""
+    name = part.names[0]
+    hopeless = kind in (NUMBER, TRUTH) and all(number(label) != number(label) for label in part.labels)
+    if hopeless or kind == NESTED:
+        raise InputError(f"column {name!r} holds {kind} and none of its declared levels can occur in it.")
+
+
+def _require_column(name: str, kinds: Mapping[str, str]) -> None:
+    if name not in kinds:
+        raise InputError(f"the table has no column {name!r}: it has {', '.join(kinds)}.")
+
+
+def _mapping(declared: Any, what: str) -> Mapping[str, Any]:
+    if declared is not None and not isinstance(declared, Mapping):
+        raise InputError(f"{what} must be a mapping of column names, got {type(declared).__name__}.")
+    return declared or {}

@@ -1,0 +1,49 @@
+"""Columns by name, and their ranges, as `Box.of` and `Mixed.of` are given them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any
+
+from tacit.errors import InputError
+from tacit.tables import number
+
+
+def columns_of(declared: Any, named: Mapping[str, Any], example: str) -> dict[str, Any]:
+    """What `of` was given, by name: a mapping, keyword arguments, or both."""
+    if declared is not None and not isinstance(declared, Mapping):
+        kind = type(declared).__name__
+        raise InputError(f"names and ranges must be keyword arguments or one mapping, got {kind}: write {example}.")
+    given = dict(declared or {})
+    if twice := [name for name in given if name in named]:
+        raise InputError(f"column {twice[0]!r} is given twice: name it once.")
+    columns = given | dict(named)
+    if not columns:
+        raise InputError(f"a domain needs at least one column: write {example}.")
+    for name in columns:
+        if not isinstance(name, str) or not name:
+            raise InputError(f"the name of a column must be a text, got {name!r}: write {example}.")
+    return columns
+
+
+def is_interval(value: Any) -> bool:
+    """Whether this is a tuple of two numbers. A list is none: it holds labels wherever both are possible."""
+    return isinstance(value, tuple) and len(value) == 2 and all(map(_is_number, value))
+
+
+def interval(name: str, value: Any) -> tuple[float, float]:
+    """The range of the column `name`, checked."""
+    pair = tuple(value) if isinstance(value, list) else value
+    if not is_interval(pair):
+        kind = type(value).__name__  # the kind only: it could be somebody's column
+        raise InputError(f"the range of {name!r} must be two numbers, got {kind}: write (low, high).")
+    low, high = (number(value) for value in pair)
+    if not (math.isfinite(high - low) and low < high):
+        raise InputError(f"the range of {name!r} must be finite and increasing, got {value!r}: write (low, high).")
+    return low, high
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
