@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from helpers import BUDGET, records, small_design, sqlite
 from tacit import BudgetError, Cohort, InputError, Ledger, StateError, Statistic
+from tacit.contexts import private_marginals
 from tacit.core import Encoding, PrivateSum
 from tacit.core.cohorts import joined
 from tacit.core.events import Exponential
@@ -226,6 +227,19 @@ def test_a_returning_user_is_counted_in_one_cohort(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="counted in another cohort"):
         back.release(ledger=ledger)
     assert ledger.account(third).spent == 0
+
+
+def test_marginals_of_a_cohort_are_charged_to_it(tmp_path: Path) -> None:
+    ledger = divided(tmp_path)
+    people = records(80)[1]
+    learned = private_marginals(people, DESIGN.problem.contexts, budget=BUDGET, ledger=ledger, cohort=FIRST)
+    assert learned.guarantee.private
+    assert ledger.account(FIRST).remaining <= 2
+    assert ledger.account(SECOND).spent == 0
+    with pytest.raises(InputError, match="not all of cohort 'first'"):
+        private_marginals(records(150)[1], DESIGN.problem.contexts, budget=BUDGET, ledger=ledger, cohort=FIRST)
+    with pytest.raises(StateError, match="divided into cohorts"):
+        private_marginals(people, DESIGN.problem.contexts, budget=BUDGET, ledger=ledger)
 
 
 # -- what would go wrong -----------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from helpers import BUDGET, records, small_design, small_problem, sqlite
 from tacit import Budget, BudgetError, Design, Ledger, Policy, decide_once, refine
+from tacit.core import Encoding, PrivateSum, release_gaussian
 from tacit.core.budget import GAUSSIAN, UNITS, ZCDP, epsilon_of_rho
 from tacit.core.curve import gaussian_delta, gaussian_epsilon, gaussian_rho
 from tacit.core.events import ROUNDING_SCALE, Exponential, Gaussian, price
@@ -293,3 +294,13 @@ def test_a_policy_states_the_epsilon_of_the_exact_curve() -> None:
     policy: Policy = DESIGN.statistic().add(*records(200)).simulate_release(np.random.default_rng(0))
     promise = policy.guarantee
     assert promise.epsilon == gaussian_epsilon(promise.rho, promise.delta)
+
+
+def test_a_policy_of_a_mixed_ledger_states_no_less_than_its_noise_has(tmp_path: Path) -> None:
+    """With few bits the noise is small enough for the difference between the two prices to show."""
+    ledger = Ledger.create(sqlite(tmp_path), Budget(rho=0.5))
+    total = PrivateSum(Encoding(rank=2, horizon=10, bits=3))
+    released = release_gaussian(total, Budget(rho=0.5), ledger, "few bits", {})
+    mu2 = total.encoding.sensitivity**2 / (released.scale**2 - ROUNDING_SCALE**2)
+    assert released.guarantee.rho >= mu2 / 2
+    assert released.guarantee.epsilon > gaussian_epsilon(0.5, 1e-6)

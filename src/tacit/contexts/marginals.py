@@ -17,7 +17,18 @@ import numpy as np
 from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
 from tacit.contexts.cells import Cells
-from tacit.core import Budget, Encoding, Guarantee, Ledger, Released, private_sum, release_gaussian, simulate_gaussian
+from tacit.core import (
+    Budget,
+    Cohort,
+    Encoding,
+    Guarantee,
+    Ledger,
+    PrivateSum,
+    Released,
+    private_sum,
+    release_gaussian,
+    simulate_gaussian,
+)
 from tacit.domains import Domain, record_points
 from tacit.quiet import quiet
 from tacit.tables import Floats
@@ -37,15 +48,17 @@ def private_marginals(
     ledger: Ledger,
     request: str | None = None,
     pairs: bool = True,
+    cohort: Cohort | None = None,
 ) -> LearnedContexts:
     """A context generator learned from private contexts, charged to `ledger` like any release.
 
     Pass it as `Problem(generator=...)`. Replacing one row of `table` is protected under `budget`; how many rows there
     are is public. A row with a missing or unknown value counts, and adds nothing. The same `request` on the same ledger
-    returns the same generator.
+    returns the same generator. On a ledger that is divided say which `cohort` the rows are of: they count as its first
+    records.
     """
     counts = _Counts(domain, pairs)
-    total = counts.collect(table)
+    total = counts.collect(table, cohort)
     about = {"contexts": list(domain.names), "pairs": bool(counts.pairs), "budget": str(budget)}
     name = request or f"contexts-{secrets.token_hex(8)}"
     return counts.learned(release_gaussian(total, budget, ledger, name, about))
@@ -104,16 +117,17 @@ class _Counts:
         self._sizes = [min(PARTS, column.size) for column in self.cells.parts]
 
     @quiet()
-    def collect(self, table: Any) -> Any:
-        """The private sum of all rows."""
+    def collect(self, table: Any, cohort: Cohort | None = None) -> PrivateSum:
+        """The private sum of all rows, which are the first records of the cohort."""
         points = record_points(self.domain, table, "the contexts")
         width = self.cells.size + sum(self._sizes[i] * self._sizes[j] for i, j in self.pairs)
-        total = private_sum(Encoding(rank=width, horizon=max(1, len(points))), "record")
+        total = private_sum(Encoding(rank=width, horizon=max(1, len(points))), "record", cohort)
+        number = 0 if cohort is None else cohort.first
         for start in range(0, len(points), BLOCK):
             rows = points[start : start + BLOCK]
             block = np.full((BLOCK, points.shape[1]), np.nan)
             block[: len(rows)] = rows
-            total.add(self._rows(block), records=len(rows))
+            total.add(self._rows(block), records=len(rows), first=number + start)
         return total
 
     def learned(self, released: Released) -> LearnedContexts:

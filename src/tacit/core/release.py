@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tacit.core.budget import GAUSSIAN, Budget, Guarantee
 from tacit.core.contribution import Encoding
 from tacit.core.curve import gaussian_epsilon
-from tacit.core.events import Gaussian
+from tacit.core.events import Gaussian, price
 from tacit.core.ledger import Ledger
 from tacit.core.noise import discrete_gaussian, gaussian_scale, simulated_gaussian
 from tacit.core.sums import PrivateSum
@@ -67,6 +67,8 @@ def release_gaussian(
     """
     measure = ledger.account(total.cohort).measure
     event = release_event(total.encoding, budget, measure)
+    # Where the account counts in zCDP, the curve of Gaussian noise that is stated needs a rho of its own: more by r^2.
+    stated = max(budget.amount(measure), float(price(event, GAUSSIAN)))
     stored = ledger.spend(
         request,
         event,
@@ -76,7 +78,7 @@ def release_gaussian(
         members=total.members(),
     )
     values = np.frombuffer(stored, dtype="<i8").astype(np.int64)
-    promise = guarantee_of(budget, budget.amount(measure), total, private=True)
+    promise = guarantee_of(budget, stated, total, private=True)
     return Released(values, event.scale, total.records, total.encoding.bits, promise, ledger.receipt(request))
 
 
