@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -38,3 +41,12 @@ def records(n: int, seed: int = 0) -> tuple[Floats, Floats, Floats]:
 
 def sqlite(path: Path, name: str = "study.db") -> str:
     return f"sqlite:///{path / name}"
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """No warning at all. (That warnings are errors in tests does not suffice: an error can be swallowed.)"""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        yield
+    assert [str(warning.message) for warning in heard] == []

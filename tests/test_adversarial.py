@@ -5,9 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import traceback
-import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -20,7 +18,7 @@ import pyarrow as pa
 import pytest
 
 import tacit
-from helpers import BUDGET, records, small_design, sqlite
+from helpers import BUDGET, records, silence, small_design, sqlite
 from tacit import Bandit, Ledger, Statistic, TacitError
 from tacit.core.sums import PrivateSum
 from tacit.problem import Problem
@@ -188,15 +186,6 @@ def encoded(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
 
     monkeypatch.setattr(PrivateSum, "_collect", witnessed)
     return seen
-
-
-@contextmanager
-def silence() -> Iterator[None]:
-    """No warning at all. (That warnings are errors in tests does not suffice: an error can be swallowed.)"""
-    with warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always")
-        yield
-    assert [str(warning.message) for warning in heard] == []
 
 
 def total(statistic: Statistic) -> list[int]:

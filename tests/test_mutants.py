@@ -750,7 +750,9 @@ MUTANTS = [*NOISE, *ORDER, *PRICES, *CHOICES, *SUMS, *RECORDS, *STUDY]
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_the_guard_fails_when(mutant: Mutant, tmp_path: Path) -> None:
-    print(failure_under(mutant, tmp_path))  # why it fails, for `pytest -rP`
+    reason = failure_under(mutant, tmp_path)
+    assert reason
+    print(reason)  # why it fails, for `pytest -rP`
 
 
 def test_every_guard_is_a_test_that_the_suite_runs_on_the_intact_code() -> None:

@@ -115,4 +115,6 @@ MUTANTS = [
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_the_guard_fails_when(mutant: Mutant, tmp_path: Path) -> None:
-    print(failure_under(mutant, tmp_path))  # why it fails, for `pytest -rP`
+    reason = failure_under(mutant, tmp_path)
+    assert reason
+    print(reason)  # why it fails, for `pytest -rP`

@@ -10,8 +10,7 @@ import importlib.util
 import json
 import sys
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -26,7 +25,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import tacit
-from helpers import BUDGET, sqlite
+from helpers import BUDGET, silence, sqlite
 from tacit import Bandit, Design, InputError, Problem, Statistic
 from tacit.contexts.marginals import _Counts
 from tacit.domains import record_points
@@ -56,15 +55,6 @@ DESIGNS: dict[str, Design] = {name: nasty.build(nasty.problem(name)) for name in
 FIELDS = {"one": ["dose", "age", "reward"], "several": ["dose", "route", "age", "weight", "copies", "reward"]}
 NONE = len(nasty.NUMBERS) - 1  # the place of None among the cells, and so among the rows
 many = settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
-
-
-@contextmanager
-def silence() -> Iterator[None]:
-    """No warning at all, not even one that is swallowed as an error."""
-    with warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always")
-        yield
-    assert [str(warning.message) for warning in heard] == []
 
 
 def integers(design: Design, *tables: Any) -> np.ndarray:
