@@ -1,9 +1,9 @@
-# Four commands people type: make demo, make test, make check, make bench. CI types the same.
+# Commands people type: make demo, make test, make check, make lab, make bench. CI types the same.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check lab bench clean
 
 demo: $(VENV)/.demo
 	$(BIN)/tacit demo --out out/demo
@@ -18,9 +18,12 @@ check: $(VENV)/.check
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# The evaluation package: `tacit arena` and `tacit bench` appear once it is installed.
+lab: $(VENV)/.lab
+
 bench: $(VENV)/.test
-	$(BIN)/python benchmarks/reference.py
-	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python -m tacit_lab.benchmarks.reference
+	$(BIN)/python -m tacit_lab.benchmarks.speed
 	$(BIN)/tacit bench
 
 $(BIN)/python:
@@ -32,12 +35,16 @@ $(VENV)/.demo: $(BIN)/python pyproject.toml
 	$(BIN)/pip install --quiet --editable ".[plot]"
 	@touch $@
 
-$(VENV)/.test: $(BIN)/python pyproject.toml
-	$(BIN)/pip install --quiet --editable ".[test]"
+$(VENV)/.lab: $(BIN)/python pyproject.toml lab/pyproject.toml
+	$(BIN)/pip install --quiet --editable . --editable lab
 	@touch $@
 
-$(VENV)/.check: $(BIN)/python pyproject.toml
-	$(BIN)/pip install --quiet --editable ".[test,check]"
+$(VENV)/.test: $(BIN)/python pyproject.toml lab/pyproject.toml
+	$(BIN)/pip install --quiet --editable ".[test]" --editable lab
+	@touch $@
+
+$(VENV)/.check: $(BIN)/python pyproject.toml lab/pyproject.toml
+	$(BIN)/pip install --quiet --editable ".[test,check]" --editable lab
 	@touch $@
 
 clean:

@@ -1,7 +1,9 @@
-"""Writes small simulated logs for the problem files beside it: `python examples/make_data.py [folder]`.
+"""Writes small simulated logs for the problem files beside it: `python examples/make_data.py
+[folder]`.
 
-Each log is what uniformly random play leaves behind: one row per round with action, context and reward. The
-visitors are contexts to decide for. A fixed seed makes the same files every time; nobody's data is in them.
+Each log is what uniformly random play leaves behind: one row per round with action, context and
+reward. The visitors are contexts to decide for. A fixed seed makes the same files every time;
+nobody's data is in them.
 """
 
 from __future__ import annotations
@@ -17,11 +19,12 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from tacit._typing import Rng
 from tacit.demo import patients
 
 HERE = Path(__file__).parent
-ROUNDS, VISITORS = 5000, 200
-Rng = np.random.Generator
+ROUNDS = 5000
+VISITORS = 200
 Columns = dict[str, Any]
 
 
@@ -33,27 +36,41 @@ def dosing(n: int, rng: Rng) -> tuple[Columns, Columns, Any]:
 
 
 def pricing(n: int, rng: Rng) -> tuple[Columns, Columns, Any]:
-    """Shoppers who buy when the price is below what the thing is worth to them: more to loyal ones and at a desk."""
+    """Shoppers who buy when the price is below what the thing is worth to them: more to loyal ones
+    and at a desk."""
     came = {
         "loyalty": rng.random(n),
         "days_away": rng.integers(0, 61, size=n),
         "device": rng.choice(["phone", "tablet", "computer"], size=n, p=[0.5, 0.2, 0.3]),
     }
-    at_desk = np.where(came["device"] == "computer", 4.0, np.where(came["device"] == "tablet", 1.5, 0.0))
-    worth = 7.0 + 10.0 * came["loyalty"] - 0.04 * came["days_away"] + at_desk + rng.logistic(0.0, 1.0, size=n)
+    at_desk = np.where(
+        came["device"] == "computer", 4.0, np.where(came["device"] == "tablet", 1.5, 0.0)
+    )
+    worth = (
+        7.0
+        + 10.0 * came["loyalty"]
+        - 0.04 * came["days_away"]
+        + at_desk
+        + rng.logistic(0.0, 1.0, size=n)
+    )
     price = rng.uniform(5.0, 20.0, size=n)
     return {"price": price}, came, np.where(price <= worth, price - 5.0, 0.0)
 
 
 def jokes(n: int, rng: Rng) -> tuple[Columns, Columns, Any]:
-    """Visitors with a taste for length, wordplay and gloom; their ratings of three gauge jokes show it roughly."""
+    """Visitors with a taste for length, wordplay and gloom; their ratings of three gauge jokes show
+    it roughly."""
     with (HERE / "jokes.toml").open("rb") as file:
         catalogue = tomllib.load(file)["actions"]
     features = 2.0 * np.asarray(catalogue["features"]) - 1.0
     taste = rng.normal(0.0, 1.0, size=(n, 3))
     gauge = np.clip(5.0 * taste + rng.normal(0.0, 2.0, size=(n, 3)), -10.0, 10.0)
     item = rng.integers(len(features), size=n)
-    rating = np.clip(1.0 + 4.0 * np.sum(taste * features[item], axis=1) + rng.normal(0.0, 2.0, size=n), -10.0, 10.0)
+    rating = np.clip(
+        1.0 + 4.0 * np.sum(taste * features[item], axis=1) + rng.normal(0.0, 2.0, size=n),
+        -10.0,
+        10.0,
+    )
     came = dict(zip(("likes_long", "likes_puns", "likes_gloom"), gauge.T, strict=True))
     return {"joke": np.asarray(catalogue["ids"])[item]}, came, rating
 
@@ -72,7 +89,9 @@ def write_all(folder: Path) -> list[Path]:
     for number, (name, simulate) in enumerate(LOGS.items()):
         rng = np.random.default_rng([2009, number])
         actions, contexts, reward = simulate(ROUNDS, rng)
-        written.append(_parquet(actions | contexts | {"reward": reward}, folder / f"{name}.parquet"))
+        written.append(
+            _parquet(actions | contexts | {"reward": reward}, folder / f"{name}.parquet")
+        )
         _, visitors, _ = simulate(VISITORS, rng)
         written.append(folder / f"{name}_visitors.csv")
         pyarrow.csv.write_csv(pa.table(_rounded(visitors)), written[-1])
@@ -91,7 +110,11 @@ def _rounded(columns: Columns) -> Columns:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", nargs="?", type=Path, default=HERE / "data", help="where to write (examples/data)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "folder", nargs="?", type=Path, default=HERE / "data", help="where to write (examples/data)"
+    )
     for path in write_all(parser.parse_args().folder):
         print(f"{path}  {path.stat().st_size / 1000:.0f} kB")

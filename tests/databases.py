@@ -1,8 +1,9 @@
-"""Databases to test on: a SQLite file, a throw-away PostgreSQL cluster, and processes that race for either.
+"""Databases to test on: a SQLite file, a throw-away PostgreSQL cluster, and processes that race for
+either.
 
-A test module says `pytest_plugins = ["databases"]` and asks for `sqlite_urls` or `postgres_urls`: functions that make
-one more empty database at every call. (PYTEST_DONT_REWRITE: it is imported by others before pytest sees it as a plugin,
-and its asserts explain themselves.)
+A test module says `pytest_plugins = ["databases"]` and asks for `sqlite_urls` or `postgres_urls`:
+functions that make one more empty database at every call. (PYTEST_DONT_REWRITE: it is imported by
+others before pytest sees it as a plugin, and its asserts explain themselves.)
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import pytest
 from sqlalchemy import make_url
 
 from helpers import BUDGET, small_problem
-from tacit import Bandit, Budget, BudgetError, Ledger, StateError
+from tacit import Budget, BudgetError, Ledger, StateError, Study
 from tacit.core import Cohort, database
 from tacit.core.events import PermuteAndFlip
 
@@ -38,7 +39,8 @@ OWNER = "tacit"
 
 
 class Cluster:
-    """A PostgreSQL server of our own in a temporary folder, reached through a socket in it: no port, no network."""
+    """A PostgreSQL server of our own in a temporary folder, reached through a socket in it: no
+    port, no network."""
 
     def __init__(self, programs: Path) -> None:
         self._programs = programs
@@ -49,13 +51,20 @@ class Cluster:
             shutil.chown(self.folder, SUPERUSER, SUPERUSER)
 
     def create(self) -> None:
-        options = ["--auth=trust", f"--username={OWNER}", "--encoding=UTF8", "--locale=C", "--no-sync"]
+        options = [
+            "--auth=trust",
+            f"--username={OWNER}",
+            "--encoding=UTF8",
+            "--locale=C",
+            "--no-sync",
+        ]
         self._run("initdb", "--pgdata", str(self._data), *options)
         self.start()
 
     def start(self) -> None:
-        # fsync guards against a power cut. We only ever kill processes, which loses nothing that was written. The long
-        # delay makes sure that what is committed with synchronous_commit = off is not written when we do.
+        # fsync guards against a power cut. We only ever kill processes, which loses nothing that
+        # was written. The long delay makes sure that what is committed with synchronous_commit =
+        # off is not written when we do.
         settings = {"listen_addresses": "", "unix_socket_directories": str(self.folder)}
         settings |= {"fsync": "off", "wal_writer_delay": "10s"}
         options = " ".join(f"-c {name}={shlex.quote(value)}" for name, value in settings.items())
@@ -85,7 +94,9 @@ class Cluster:
         self._empty.append(name)
 
     def sql(self, statements: str, database: str = "postgres") -> None:
-        with psycopg.connect(host=str(self.folder), user=OWNER, dbname=database, autocommit=True) as connection:
+        with psycopg.connect(
+            host=str(self.folder), user=OWNER, dbname=database, autocommit=True
+        ) as connection:
             connection.execute(statements)
 
     @property
@@ -97,15 +108,20 @@ class Cluster:
 
     def _run(self, program: str, *arguments: str) -> None:
         become = ["runuser", "-u", SUPERUSER, "--"] if os.geteuid() == 0 else []
-        with tempfile.TemporaryFile("w+") as output:  # no pipe: the server would inherit it and keep it open
+        with tempfile.TemporaryFile(
+            "w+"
+        ) as output:  # no pipe: the server would inherit it and keep it open
             command = [*become, str(self._programs / program), *arguments]
-            done = subprocess.run(command, cwd=self.folder, stdout=output, stderr=output, check=False)
+            done = subprocess.run(
+                command, cwd=self.folder, stdout=output, stderr=output, check=False
+            )
             output.seek(0)
             assert done.returncode == 0, f"{program} failed: {output.read()}"
 
 
 def postgres_programs() -> Path | None:
-    """The folder with initdb, pg_ctl and psql: that of the newest version, or whatever is on the path."""
+    """The folder with initdb, pg_ctl and psql: that of the newest version, or whatever is on the
+    path."""
     versions = [path.parent for path in DEBIAN.glob("*/bin/initdb")]
     if versions:
         return max(versions, key=lambda path: float(path.parent.name))
@@ -148,13 +164,18 @@ def sqlite_urls(tmp_path: Path) -> Urls:
     return lambda: f"sqlite:///{tmp_path / f'study{next(numbers)}.db'}"
 
 
-def race(function: Callable[..., Any], heats: Sequence[Sequence[Sequence[Any]]], preload: str = "") -> list[list[Any]]:
-    """`function` of each of a heat's arguments, all at one moment, each in a process of its own; heat after heat.
+def race(
+    function: Callable[..., Any], heats: Sequence[Sequence[Sequence[Any]]], preload: str = ""
+) -> list[list[Any]]:
+    """`function` of each of a heat's arguments, all at one moment, each in a process of its own;
+    heat after heat.
 
-    Arguments (a database's address first) and results are plain data. One interpreter does the imports and then forks:
-    a start is then a matter of milliseconds, and the processes really meet.
+    Arguments (a database's address first) and results are plain data. One interpreter does the
+    imports and then forks: a start is then a matter of milliseconds, and the processes really meet.
     """
-    job = json.dumps([preload or function.__module__, function.__module__, function.__name__, heats])
+    job = json.dumps(
+        [preload or function.__module__, function.__module__, function.__name__, heats]
+    )
     command = [sys.executable, str(HERE / "databases.py"), job]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
@@ -162,18 +183,28 @@ def race(function: Callable[..., Any], heats: Sequence[Sequence[Sequence[Any]]],
     return answers
 
 
-# -- what the processes do ---------------------------------------------------------------------------------------------
+# -- what the processes do ------------------------------------------------------------------------
 
 
-def make_study(url: str, horizon: int = 50, seed: int = 0, unit: str = "record") -> Bandit:
-    small: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 1000, "rng": seed, "unit": unit}
-    return Bandit.create(url, small_problem(), horizon=horizon, budget=BUDGET, **small)
+def make_study(url: str, horizon: int = 50, seed: int = 0, unit: str = "record") -> Study:
+    small: dict[str, Any] = {
+        "rank": 8,
+        "tau": 10.0,
+        "public_points": 1000,
+        "rng": seed,
+        "unit": unit,
+    }
+    return Study.create(url, small_problem(), horizon=horizon, budget=BUDGET, **small)
 
 
 def spend(url: str, request: str, epsilon: float) -> str:
     """The answer, of fresh randomness, or that there is none."""
     try:
-        return Ledger.open(url).spend(request, PermuteAndFlip(epsilon), {}, lambda: os.urandom(8)).hex()
+        return (
+            Ledger.open(url)
+            .spend(request, PermuteAndFlip(epsilon), {}, lambda: os.urandom(8))
+            .hex()
+        )
     except BudgetError:
         return "refused"
 
@@ -215,11 +246,13 @@ def read_balance(url: str, request: str, epsilon: float, times: int) -> bool:
 
 def ask_until_full(url: str, user: str) -> list[str]:
     """Asks and tells, one or two rounds at a time, until the horizon is full."""
-    bandit = Bandit.open(url)
+    bandit = Study.open(url)
     ids: list[str] = []
     for size in itertools.cycle((1, 2)):
         try:
-            asked = [decision.id for decision in bandit.ask_many([[61, 74]] * size, users=[user] * size)]
+            asked = [
+                decision.id for decision in bandit.ask_many([[61, 74]] * size, users=[user] * size)
+            ]
         except StateError:
             if size == 1:
                 return ids
@@ -230,8 +263,9 @@ def ask_until_full(url: str, user: str) -> list[str]:
 
 
 def ask_until_closed(url: str, most: int) -> int:
-    """How many rounds this process asked before somebody closed the study; with `most` it is the one to do so."""
-    bandit = Bandit.open(url)
+    """How many rounds this process asked before somebody closed the study; with `most` it is the
+    one to do so."""
+    bandit = Study.open(url)
     for asked in itertools.count():
         if most and asked == most:
             bandit._store.close()
@@ -244,7 +278,7 @@ def ask_until_closed(url: str, most: int) -> int:
 
 def ask_in_forks(url: str) -> list[list[str]]:
     """Rounds that a process and its forks ask with one and the same open study."""
-    bandit = Bandit.open(url)
+    bandit = Study.open(url)
     mine = [bandit.ask({"age": 61, "weight": 74}).id]
 
     def ask_ten() -> list[str]:
@@ -262,13 +296,14 @@ def ask_in_forks(url: str) -> list[list[str]]:
 
 
 def release_study(url: str) -> list[int]:
-    weights: list[int] = Bandit.open(url).release().posterior.weights.tolist()
+    weights: list[int] = Study.open(url).release().posterior.weights.tolist()
     return weights
 
 
 def _heat(function: Callable[..., Any], arguments: Sequence[Sequence[Any]]) -> list[Any]:
     fork = multiprocessing.get_context("fork")
-    start, answers = fork.Barrier(len(arguments)), fork.SimpleQueue()
+    start = fork.Barrier(len(arguments))
+    answers = fork.SimpleQueue()
 
     def run(at: int) -> None:
         start.wait()

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import tacit
-from tacit.tables import Floats
+from tacit._typing import Floats
 
 BUDGET = tacit.Budget(epsilon=1.0, delta=1e-6)
 
@@ -25,16 +25,21 @@ def small_problem() -> tacit.Problem:
     )
 
 
-def small_design(horizon: int = 1000, rank: int = 20, seed: int = 0, **options: Any) -> tacit.Design:
+def small_design(
+    horizon: int = 1000, rank: int = 20, seed: int = 0, **options: Any
+) -> tacit.Design:
     common: dict[str, Any] = {"budget": BUDGET, "tau": 10.0, "public_points": 2000, "plain": True}
-    return tacit.Design.build(small_problem(), horizon=horizon, rng=seed, rank=rank, **common | options)
+    return tacit.Design.build(
+        small_problem(), horizon=horizon, rng=seed, rank=rank, **common | options
+    )
 
 
 def records(n: int, seed: int = 0) -> tuple[Floats, Floats, Floats]:
     """Uniform play on a toy dosing rule: the right dose falls with age."""
     rng = np.random.default_rng(seed)
     problem = small_problem()
-    doses, contexts = problem.actions.sample(n, rng), problem.contexts.sample(n, rng)
+    doses = problem.actions.sample(n, rng)
+    contexts = problem.contexts.sample(n, rng)
     right = 90 - contexts[:, 0] / 2
     return doses, contexts, 1 - np.minimum(1, np.abs(doses[:, 0] - right) / 50)
 
@@ -45,7 +50,8 @@ def sqlite(path: Path, name: str = "study.db") -> str:
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """No warning at all. (That warnings are errors in tests does not suffice: an error can be swallowed.)"""
+    """No warning at all. (That warnings are errors in tests does not suffice: an error can be
+    swallowed.)"""
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         yield

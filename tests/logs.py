@@ -14,8 +14,7 @@ import pyarrow.parquet as pq
 
 import tacit
 from helpers import records, small_design
-from tacit.collect import Work, collect_here
-from tacit.files import LogColumns, LogFile
+from tacit.logs import LogColumns, LogFile, Work, collect_here
 from tacit.progress import silent
 
 NAMES = ("dose", "age", "weight")
@@ -25,7 +24,9 @@ DESIGN = small_design(horizon=20_000)
 
 def log_table(rows: int, seed: int = 0) -> pa.Table:
     doses, contexts, rewards = records(rows, seed)
-    return pa.table({"dose": doses[:, 0], "age": contexts[:, 0], "weight": contexts[:, 1], "reward": rewards})
+    return pa.table(
+        {"dose": doses[:, 0], "age": contexts[:, 0], "weight": contexts[:, 1], "reward": rewards}
+    )
 
 
 def one_batch(table: pa.Table, path: Path) -> None:
@@ -38,14 +39,21 @@ WRITERS: dict[str, Callable[[pa.Table, Path], None]] = {
     "groups-of-1700.parquet": lambda table, path: pq.write_table(table, path, row_group_size=1700),
     "one-group.pq": lambda table, path: pq.write_table(table, path, compression="zstd"),
     "rows.csv": lambda table, path: pa.csv.write_csv(table, path),
-    "packed.feather": lambda table, path: pa.feather.write_feather(table, path, compression="lz4", chunksize=700),
-    "plain.feather": lambda table, path: pa.feather.write_feather(table, path, compression="uncompressed"),
+    "packed.feather": lambda table, path: pa.feather.write_feather(
+        table, path, compression="lz4", chunksize=700
+    ),
+    "plain.feather": lambda table, path: pa.feather.write_feather(
+        table, path, compression="uncompressed"
+    ),
     "one-batch.arrow": one_batch,
 }
 
 
 def work_on(
-    paths: Sequence[Path], design: tacit.Design = DESIGN, columns: LogColumns = COLUMNS, request: str = "fit"
+    paths: Sequence[Path],
+    design: tacit.Design = DESIGN,
+    columns: LogColumns = COLUMNS,
+    request: str = "fit",
 ) -> Work:
     return Work(design, [LogFile.at(path, columns) for path in paths], columns, request)
 

@@ -1,7 +1,8 @@
 """Mutants: one deliberate mistake in one function of the library, made and undone in this process.
 
-A mutant names a function, a fragment of its source and what to write instead. The code of the function is swapped in
-place, so that everybody who imported it runs the mistake. The mutant's guard, an ordinary test, must then fail.
+A mutant names a function, a fragment of its source and what to write instead. The code of the
+function is swapped in place, so that everybody who imported it runs the mistake. The mutant's
+guard, an ordinary test, must then fail.
 """
 
 from __future__ import annotations
@@ -23,16 +24,22 @@ from typing import Any
 import pytest
 
 Guard = Callable[..., None]  # a test without arguments, or one that takes `tmp_path`
-LAYERS = {property: "fget", cached_property: "func", staticmethod: "__func__", classmethod: "__func__"}
+LAYERS = {
+    property: "fget",
+    cached_property: "func",
+    staticmethod: "__func__",
+    classmethod: "__func__",
+}
 
 
 @dataclass(frozen=True)
 class Mutant:
     """A mistake and the test that must see it.
 
-    `target` is the dotted path of a function, method, property, or of a constant of a module or class. `old` must occur
-    in its source exactly once, and becomes `new`. With an empty `old` the statement `new` is put at the beginning of
-    the function's body, which survives any rewriting of the rest. For a constant, `old` and `new` are literals.
+    `target` is the dotted path of a function, method, property, or of a constant of a module or
+    class. `old` must occur in its source exactly once, and becomes `new`. With an empty `old` the
+    statement `new` is put at the beginning of the function's body, which survives any rewriting of
+    the rest. For a constant, `old` and `new` are literals.
     """
 
     name: str
@@ -43,15 +50,17 @@ class Mutant:
 
 
 def failure_under(mutant: Mutant, folder: Path) -> BaseException:
-    """How the guard fails while the mutant is applied. Anything but a failed assertion is raised: a mutant that
-    crashes for reasons of its own proves nothing about its guard."""
+    """How the guard fails while the mutant is applied. Anything but a failed assertion is raised: a
+    mutant that crashes for reasons of its own proves nothing about its guard."""
     arguments = [folder] if inspect.signature(mutant.guard).parameters else []
     with applied(mutant):
         try:
             mutant.guard(*arguments)
         except (AssertionError, pytest.fail.Exception) as failure:
             return failure
-    raise AssertionError(f"the mutant survives: {mutant.guard.__name__} passes although {mutant.name}.")
+    raise AssertionError(
+        f"the mutant survives: {mutant.guard.__name__} passes although {mutant.name}."
+    )
 
 
 @contextmanager
@@ -108,8 +117,11 @@ def _mutated(mutant: Mutant, function: FunctionType) -> FunctionType:
     if not mutant.old:
         after_docstring = 1 if ast.get_docstring(definition) is not None else 0
         definition.body[after_docstring:after_docstring] = ast.parse(mutant.new).body
-    definition.name = "__mutant__"  # the name that the module knows means the function whose code is swapped
-    # Free variables of the original (`__class__` of a method that calls super) are parameters of a function around it.
+    definition.name = (
+        "__mutant__"  # the name that the module knows means the function whose code is swapped
+    )
+    # Free variables of the original (`__class__` of a method that calls super) are parameters of a
+    # function around it.
     free = function.__code__.co_freevars
     factory = ast.parse(f"def factory({', '.join(free)}): return __mutant__").body[0]
     assert isinstance(factory, ast.FunctionDef)
@@ -144,7 +156,9 @@ def _owner(target: str) -> tuple[Any, str]:
 def _function(member: Any) -> FunctionType | None:
     """The innermost plain function behind decorators; None for a constant."""
     while not isinstance(member, FunctionType) or hasattr(member, "__wrapped__"):
-        layer = next((name for kind, name in LAYERS.items() if isinstance(member, kind)), "__wrapped__")
+        layer = next(
+            (name for kind, name in LAYERS.items() if isinstance(member, kind)), "__wrapped__"
+        )
         if not hasattr(member, layer):
             return None
         member = getattr(member, layer)

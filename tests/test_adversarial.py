@@ -1,4 +1,5 @@
-"""Records made to break things: no bound gives way, nothing is raised, said or logged because of a private value."""
+"""Records made to break things: no bound gives way, nothing is raised, said or logged because of a
+private value."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from datetime import date
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ import pytest
 
 import tacit
 from helpers import BUDGET, records, silence, small_design, sqlite
-from tacit import Bandit, Ledger, Statistic, TacitError
+from tacit import Ledger, Statistic, Study, TacitError
 from tacit.core.sums import PrivateSum
 from tacit.problem import Problem
 
@@ -39,18 +41,83 @@ class Rude:
 
 
 CELLS: list[Any] = [
-    math.nan, -math.nan, math.inf, -math.inf, 1e308, -1e308, 1.7976931348623157e308, 5e-324, -5e-324, 2.2e-308, -0.0,
-    0.0, 0.5, 1.0, 60.0, -60.0, 1e16, 2**53 + 1, 2**63, -(2**63), 10**400, -(10**400), True, False, None, pd.NA, pd.NaT,
-    "", " ", "0.25", "60", "text", "nan", "inf", "1e999", "0x10", "\ud800", "a\x00b", "٣", b"0.25", b"\xff", 1 + 2j, 0j,
-    np.complex64(1j), np.complex128(1e308j), np.float16(6e4), np.float16("nan"), np.float32(3e38), np.float32(1e-45),
-    np.longdouble("1e4000"), np.longdouble("-1e-4000"), np.longdouble(60), np.int8(-128), np.uint64(2**64 - 1),
-    np.bool_(True), np.str_("60"), np.bytes_(b"60"), np.datetime64("NaT"), np.datetime64("2024-01-01"),
-    np.timedelta64(3, "D"), np.array(60.0), np.array(1j), np.array(None, dtype=object), Decimal("0.25"),
-    Decimal("sNaN"), Decimal("1e999999"), date(2024, 1, 1), {}, object(), Rude(), int, Ellipsis, math.sin,
-]  # fmt: skip
+    math.nan,
+    -math.nan,
+    math.inf,
+    -math.inf,
+    1e308,
+    -1e308,
+    1.7976931348623157e308,
+    5e-324,
+    -5e-324,
+    2.2e-308,
+    -0.0,
+    0.0,
+    0.5,
+    1.0,
+    60.0,
+    -60.0,
+    1e16,
+    2**53 + 1,
+    2**63,
+    -(2**63),
+    10**400,
+    -(10**400),
+    True,
+    False,
+    None,
+    pd.NA,
+    pd.NaT,
+    "",
+    " ",
+    "0.25",
+    "60",
+    "text",
+    "nan",
+    "inf",
+    "1e999",
+    "0x10",
+    "\ud800",
+    "a\x00b",
+    "٣",
+    b"0.25",
+    b"\xff",
+    1 + 2j,
+    0j,
+    np.complex64(1j),
+    np.complex128(1e308j),
+    np.float16(6e4),
+    np.float16("nan"),
+    np.float32(3e38),
+    np.float32(1e-45),
+    np.longdouble("1e4000"),
+    np.longdouble("-1e-4000"),
+    np.longdouble(60),
+    np.int8(-128),
+    np.uint64(2**64 - 1),
+    np.bool_(True),
+    np.str_("60"),
+    np.bytes_(b"60"),
+    np.datetime64("NaT"),
+    np.datetime64("2024-01-01"),
+    np.timedelta64(3, "D"),
+    np.array(60.0),
+    np.array(1j),
+    np.array(None, dtype=object),
+    Decimal("0.25"),
+    Decimal("sNaN"),
+    Decimal("1e999999"),
+    date(2024, 1, 1),
+    {},
+    object(),
+    Rude(),
+    int,
+    Ellipsis,
+    math.sin,
+]
 
 
-# -- tables of every kind ----------------------------------------------------------------------------------------------
+# -- tables of every kind -------------------------------------------------------------------------
 
 Table = tuple[Any, Any, Any]  # actions, contexts, rewards
 
@@ -58,7 +125,9 @@ Table = tuple[Any, Any, Any]  # actions, contexts, rewards
 def cells(rng: np.random.Generator, n: int) -> np.ndarray:
     """Any cell anywhere; most records have one or two odd ones, so that the others are not in vain."""
     table = np.empty((n, 4), dtype=object)
-    table[:] = np.column_stack([rng.uniform(0, 100, n), rng.uniform(18, 95, n), rng.uniform(40, 140, n), rng.random(n)])
+    table[:] = np.column_stack(
+        [rng.uniform(0, 100, n), rng.uniform(18, 95, n), rng.uniform(40, 140, n), rng.random(n)]
+    )
     for i, j in zip(*np.nonzero(rng.random((n, 4)) < 0.4), strict=True):
         table[i, j] = CELLS[rng.integers(len(CELLS))]
     return table
@@ -72,7 +141,9 @@ def bits(dtype: Any) -> Callable[[np.random.Generator, int], Table]:
     """Every bit pattern is as likely as any other: signalling NaNs, denormals, numbers of any size."""
 
     def make(rng: np.random.Generator, n: int) -> Table:
-        return split(np.frombuffer(rng.bytes(4 * n * np.dtype(dtype).itemsize), dtype=dtype).reshape(n, 4))
+        return split(
+            np.frombuffer(rng.bytes(4 * n * np.dtype(dtype).itemsize), dtype=dtype).reshape(n, 4)
+        )
 
     return make
 
@@ -120,7 +191,9 @@ def pandas_objects(rng: np.random.Generator, n: int) -> Table:
 def pandas_nullable(rng: np.random.Generator, n: int) -> Table:
     table = pd.DataFrame(np.rint(rng.uniform(-5, 100, size=(n, 4))), columns=NAMES)
     table = table.mask(rng.random((n, 4)) < 0.2)
-    table = table.astype({"dose": "Int64", "age": "Float64", "weight": "float32", "reward": "Float64"})
+    table = table.astype(
+        {"dose": "Int64", "age": "Float64", "weight": "float32", "reward": "Float64"}
+    )
     return table, table, table["reward"]
 
 
@@ -149,7 +222,10 @@ KINDS: dict[str, Callable[[np.random.Generator, int], Table]] = {
     "polars": polars,
     "arrow": arrow,
     "longdoubles": longdoubles,
-    **{f"bits of {dtype}": bits(dtype) for dtype in ("f8", "f4", "f2", "i8", "u8", "i4", "u1", ">f8", "c16")},
+    **{
+        f"bits of {dtype}": bits(dtype)
+        for dtype in ("f8", "f4", "f2", "i8", "u8", "i4", "u1", ">f8", "c16")
+    },
     **{f"masked {dtype}": masked(dtype) for dtype in ("f8", "f2", "i8", "U8", "O")},
     **{f"cast to {dtype}": cast(dtype) for dtype in ("?", "U8", "S8", "c8", "M8[s]", "m8[s]")},
 }
@@ -171,7 +247,7 @@ def blocks() -> Iterator[tuple[str, Table]]:
         yield names[i % len(names)], KINDS[names[i % len(names)]](rng, PIECE)
 
 
-# -- what is seen ------------------------------------------------------------------------------------------------------
+# -- what is seen ---------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -198,7 +274,7 @@ def largest_norm2(units: np.ndarray) -> int:
     return int((exact * exact).sum(axis=1).max())
 
 
-# -- ten to the five records -------------------------------------------------------------------------------------------
+# -- ten to the five records ----------------------------------------------------------------------
 
 
 def test_no_record_of_a_hundred_thousand_breaks_the_bound_or_the_silence(
@@ -222,7 +298,9 @@ def test_no_record_of_a_hundred_thousand_breaks_the_bound_or_the_silence(
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_a_batch_is_the_same_as_its_records_one_by_one(name: str, encoded: list[np.ndarray]) -> None:
+def test_a_batch_is_the_same_as_its_records_one_by_one(
+    name: str, encoded: list[np.ndarray]
+) -> None:
     n = 40
     table = KINDS[name](np.random.default_rng(1), n)
     with silence():
@@ -237,7 +315,8 @@ def test_a_batch_is_the_same_as_its_records_one_by_one(name: str, encoded: list[
 
 
 def test_no_cell_changes_what_other_records_add(encoded: list[np.ndarray]) -> None:
-    """Replacing one record's context and reward moves one row of integers, by at most the sensitivity."""
+    """Replacing one record's context and reward moves one row of integers, by at most the
+    sensitivity."""
     table = np.array(np.column_stack(records(40)), dtype=object)
     DESIGN.statistic().add(*split(table))
     before = encoded.pop()
@@ -264,24 +343,35 @@ def test_the_test_would_see_a_record_that_breaks_the_bound(
     assert largest_norm2(np.concatenate(encoded)) > DESIGN.encoding.bound**2
 
 
-@pytest.mark.parametrize("cell", [np.ma.masked, np.ma.array(60.0, mask=True)], ids=["masked", "masked array"])
+@pytest.mark.parametrize(
+    "cell", [np.ma.masked, np.ma.array(60.0, mask=True)], ids=["masked", "masked array"]
+)
 def test_a_masked_cell_counts_and_is_not_mentioned(cell: Any) -> None:
     with silence():
-        statistic = DESIGN.statistic().add([[50.0]], [[cell, 70.0]], [0.5]).add([[50.0]], [[60.0, 70.0]], [cell])
+        statistic = (
+            DESIGN.statistic()
+            .add([[50.0]], [[cell, 70.0]], [0.5])
+            .add([[50.0]], [[60.0, 70.0]], [cell])
+        )
     assert statistic.records == 2
     assert not any(total(statistic))
 
 
-# -- through a study ---------------------------------------------------------------------------------------------------
+# -- through a study ------------------------------------------------------------------------------
 
 
-def study(path: Path, unit: str = "record", **changes: Any) -> Bandit:
+def study(path: Path, unit: str = "record", **changes: Any) -> Study:
     small: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 1000, "rng": 0, "unit": unit}
-    return Bandit.create(sqlite(path), DESIGN.problem, horizon=1000, budget=BUDGET, **small | changes)
+    return Study.create(
+        sqlite(path), DESIGN.problem, horizon=1000, budget=BUDGET, **small | changes
+    )
 
 
 def test_a_study_of_odd_contexts_and_rewards_is_like_any_other(
-    tmp_path: Path, encoded: list[np.ndarray], capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+    tmp_path: Path,
+    encoded: list[np.ndarray],
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG)
     rng = np.random.default_rng(0)
@@ -293,7 +383,9 @@ def test_a_study_of_odd_contexts_and_rewards_is_like_any_other(
         bandit = study(tmp_path / name)
         with silence():
             if name == "odd":
-                asked = [bandit.ask(context) for context in contexts[:40]] + bandit.ask_many(contexts[40:])
+                asked = [bandit.ask(context) for context in contexts[:40]] + bandit.ask_many(
+                    contexts[40:]
+                )
                 bandit.tell_many([decision.id for decision in asked[:200]], table[:200, 3])
                 for decision, reward in zip(asked[200:], table[200:, 3], strict=True):
                     bandit.tell(decision.id, reward)
@@ -303,7 +395,14 @@ def test_a_study_of_odd_contexts_and_rewards_is_like_any_other(
             policy = bandit.release()
         charge = bandit.ledger.charges()[0]
         shown.append(
-            (repr(bandit), repr(bandit.ledger), repr(policy), policy.guarantee, charge.parameters, charge.cost)
+            (
+                repr(bandit),
+                repr(bandit.ledger),
+                repr(policy),
+                policy.guarantee,
+                charge.parameters,
+                charge.cost,
+            )
         )
     assert shown[0] == shown[1]
     units = np.concatenate(encoded)
@@ -323,10 +422,15 @@ def test_a_reward_that_is_a_list_counts_as_none(tmp_path: Path, reward: Any) -> 
     assert not any(total(bandit._statistic(2, lambda *_: None)))
 
 
-# -- a secret ----------------------------------------------------------------------------------------------------------
+# -- a secret -------------------------------------------------------------------------------------
 
 SECRET = 31337.4242
-TELLTALE = ("31337.4", "31,337", "0.31337", "0.37325")  # as it is, in unit coordinates, and as a scaled reward
+TELLTALE = (
+    "31337.4",
+    "31,337",
+    "0.31337",
+    "0.37325",
+)  # as it is, in unit coordinates, and as a scaled reward
 
 
 def secret_problem() -> Problem:
@@ -354,7 +458,9 @@ def told(call: Callable[[], Any]) -> str:
 def test_no_error_of_a_statistic_mentions_a_private_value(unit: str) -> None:
     small: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 1000, "rng": 0, "unit": unit}
     design = tacit.Design.build(secret_problem(), horizon=3, budget=BUDGET, **small)
-    one, here, s = [[0.5]], [[SECRET, SECRET]], SECRET
+    one = [[0.5]]
+    here = [[SECRET, SECRET]]
+    s = SECRET
     doubled = pd.DataFrame([[s, s, s]], columns=["age", "age", "weight"])
     wrong: list[tuple[Any, ...]] = [
         (one, here, [s, s], [s]),
@@ -380,17 +486,26 @@ def test_no_error_of_a_statistic_mentions_a_private_value(unit: str) -> None:
         wrong += [(one, here, [s], [s, s]), (one, here, [s], {s}), (one, here, [s], None)]
     for actions, contexts, rewards, users in wrong:
         statistic = design.statistic()
-        assert_silent_about_the_secret(told(lambda: statistic.add(actions, contexts, rewards, users=users)))  # noqa: B023
+        add = partial(statistic.add, actions, contexts, rewards, users=users)
+        assert_silent_about_the_secret(told(add))
         assert statistic.records == 0
 
 
 def test_nothing_that_is_shown_mentions_a_private_value(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    logging.getLogger("sqlalchemy.engine").setLevel(logging.INFO)  # every statement, as somebody may want to see
+    logging.getLogger("sqlalchemy.engine").setLevel(
+        logging.INFO
+    )  # every statement, as somebody may want to see
     try:
-        small: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 1000, "rng": 0, "unit": "user"}
-        bandit = Bandit.create(sqlite(tmp_path), secret_problem(), horizon=3, budget=BUDGET, **small)
+        small: dict[str, Any] = {
+            "rank": 8,
+            "tau": 10.0,
+            "public_points": 1000,
+            "rng": 0,
+            "unit": "user",
+        }
+        bandit = Study.create(sqlite(tmp_path), secret_problem(), horizon=3, budget=BUDGET, **small)
         here = {"age": SECRET, "weight": SECRET}
         decision = bandit.ask(here, user=SECRET)
         bandit.tell(decision.id, SECRET)
@@ -402,13 +517,26 @@ def test_nothing_that_is_shown_mentions_a_private_value(
             told(lambda: bandit.tell(decision.id, SECRET)),
             told(lambda: bandit.tell("nobody", SECRET)),
             told(lambda: bandit.tell_many([decision.id], [SECRET, SECRET])),
-            told(lambda: bandit.decide_once(here, epsilon=-1.0)),
-            told(lambda: bandit.decide_once([here, here], epsilon=0.1)),
+            told(lambda: bandit.release_decision(here, epsilon=-1.0)),
+            told(lambda: bandit.release_decision([here, here], epsilon=0.1)),
         ]
-        bandit.decide_once(here, epsilon=0.01, request="a visitor")
-        errors.append(told(lambda: bandit.decide_once({"age": 1, "weight": 1}, epsilon=0.01, request="a visitor")))
+        bandit.release_decision(here, epsilon=0.01, request="a visitor")
+        errors.append(
+            told(
+                lambda: bandit.release_decision(
+                    {"age": 1, "weight": 1}, epsilon=0.01, request="a visitor"
+                )
+            )
+        )
         errors.append(told(bandit.release))  # the decision took a part of the budget
-        objects = [bandit, bandit._store, bandit.design, bandit.ledger, decision, bandit._statistic(1, lambda *_: None)]
+        objects = [
+            bandit,
+            bandit._store,
+            bandit.design,
+            bandit.ledger,
+            decision,
+            bandit._statistic(1, lambda *_: None),
+        ]
         shown = [f"{each!r} {each}" for each in (*objects, *bandit.ledger.charges())]
     finally:
         logging.getLogger("sqlalchemy.engine").setLevel(logging.NOTSET)
@@ -417,7 +545,14 @@ def test_nothing_that_is_shown_mentions_a_private_value(
 
 
 def test_the_test_would_see_the_secret() -> None:
-    for form in (SECRET, SECRET / 1e5, np.float64(SECRET), [SECRET], f"{SECRET:,.4f}", (SECRET - 5e4) / 5e4):
+    for form in (
+        SECRET,
+        SECRET / 1e5,
+        np.float64(SECRET),
+        [SECRET],
+        f"{SECRET:,.4f}",
+        (SECRET - 5e4) / 5e4,
+    ):
         with pytest.raises(AssertionError):
             assert_silent_about_the_secret(repr(form))
 

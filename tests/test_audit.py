@@ -1,7 +1,9 @@
-"""The audit: its arithmetic is right, the shipped mechanisms pass, and it says so in the way it promises.
+"""The audit: its arithmetic is right, the shipped mechanisms pass, and it says so in the way it
+promises.
 
-Private noise has no seed, so the run of the whole audit below is a new one every time; by construction it raises a
-false alarm with probability below 1e-6. What is random otherwise is seeded.
+Private noise has no seed, so the run of the whole audit below is a new one every time; by
+construction it raises a false alarm with probability below 1e-6. What is random otherwise is
+seeded.
 """
 
 from __future__ import annotations
@@ -36,20 +38,39 @@ from tacit.core.selection import selection_measurement
 from tacit.errors import InputError
 
 TINY = Effort(
-    releases=400, choices=200, rivals=15, runs=20, charged=4, paired=1, noise=4000, chosen=400, coordinates=1000,
-    answers=100, trials=60, every=40, processes=0,
-)  # fmt: skip
+    releases=400,
+    choices=200,
+    rivals=15,
+    runs=20,
+    charged=4,
+    paired=1,
+    noise=4000,
+    chosen=400,
+    coordinates=1000,
+    answers=100,
+    trials=60,
+    every=40,
+    processes=0,
+)
 
 
-def command(*arguments: object, code: int = 0, before: str = "") -> subprocess.CompletedProcess[str]:
-    program = [sys.executable, "-c", f"{before}\nfrom tacit.cli import main; main()", "audit", *map(str, arguments)]
+def command(
+    *arguments: object, code: int = 0, before: str = ""
+) -> subprocess.CompletedProcess[str]:
+    program = [
+        sys.executable,
+        "-c",
+        f"{before}\nfrom tacit.cli import main; main()",
+        "audit",
+        *map(str, arguments),
+    ]
     done = subprocess.run(program, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     return done
 
 
-# -- the arithmetic --------------------------------------------------------------------------------------------
+# -- the arithmetic -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("n", "p"), [(20, 0.1), (50, 0.5), (200, 0.97)])
@@ -63,12 +84,17 @@ def test_rates_are_bounded_with_the_stated_risk_exactly(n: int, p: float, risk: 
 
 
 def test_every_measure_recovers_its_claim_from_exact_rates() -> None:
-    lo, hi = np.array(0.5), np.array(0.5 * math.exp(-1.5))
+    lo = np.array(0.5)
+    hi = np.array(0.5 * math.exp(-1.5))
     assert bounds.PURE.of(lo, hi) == pytest.approx(1.5)
     sigmoid = 1 / (1 + math.exp(-0.75))
     assert bounds.RANGE.of(np.array(sigmoid), np.array(1 - sigmoid)) == pytest.approx(1.5)
-    assert bounds.GAUSSIAN.of(np.array(stats.norm.cdf(0.7)), np.array(stats.norm.cdf(-0.8))) == pytest.approx(1.5)
-    assert bounds.ZCDP.of(np.array(stats.norm.cdf(0.7)), np.array(stats.norm.cdf(-0.8))) <= 1.5**2 / 2
+    assert bounds.GAUSSIAN.of(
+        np.array(stats.norm.cdf(0.7)), np.array(stats.norm.cdf(-0.8))
+    ) == pytest.approx(1.5)
+    assert (
+        bounds.ZCDP.of(np.array(stats.norm.cdf(0.7)), np.array(stats.norm.cdf(-0.8))) <= 1.5**2 / 2
+    )
 
 
 def test_the_gaussian_profile_is_exact_and_below_the_conversion_from_rho() -> None:
@@ -81,7 +107,9 @@ def test_the_gaussian_profile_is_exact_and_below_the_conversion_from_rho() -> No
 
 
 def test_permute_and_flip_follows_its_law_by_enumeration() -> None:
-    scores, delta, epsilon = [3, 0, 3, 1], 2, 1.3
+    scores = [3, 0, 3, 1]
+    delta = 2
+    epsilon = 1.3
     accept = [math.exp(epsilon * (score - 3) / (2 * delta)) for score in scores]
     law = np.zeros(4)
     for order in permutations(range(4)):
@@ -90,18 +118,23 @@ def test_permute_and_flip_follows_its_law_by_enumeration() -> None:
             law[candidate] += left * accept[candidate] / 24
             left *= 1 - accept[candidate]
     assert laws.choice_law(scores, PermuteAndFlip(epsilon), delta) == pytest.approx(law, abs=1e-12)
-    assert laws.choice_law([5] * 64, PermuteAndFlip(1.0), 1) == pytest.approx(np.full(64, 1 / 64), abs=1e-12)
+    assert laws.choice_law([5] * 64, PermuteAndFlip(1.0), 1) == pytest.approx(
+        np.full(64, 1 / 64), abs=1e-12
+    )
 
 
 def test_composed_epsilon_is_exact_for_one_draw_and_below_basic_composition_for_many() -> None:
-    p, q, delta = 0.7, 0.2, 1e-3
+    p = 0.7
+    q = 0.2
+    delta = 1e-3
     assert laws.composed_epsilon(p, q, 1, delta) == pytest.approx(math.log((p - delta) / q))
     assert 0 < laws.composed_epsilon(p, q, 10, delta) < 10 * math.log(p / q)
     assert laws.composed_epsilon(0.5001, 0.5, 1, 0.1) == 0.0
 
 
 def test_the_laws_of_released_vectors_and_choices_are_exact() -> None:
-    """Tests of the tests. Seeded: of 2000 runs with right noise about 5 % or fewer have a p-value below 0.05."""
+    """Tests of the tests. Seeded: of 2000 runs with right noise about 5 % or fewer have a p-value
+    below 0.05."""
     rng = np.random.default_rng(0)
     noise = rng.normal(0.0, 1e6, size=(2000, 40, 5)).astype(np.int64)
     low = np.mean([normal_p_value(rows, 1e6) < 0.05 for rows in noise])
@@ -115,7 +148,10 @@ def test_choosing_the_event_does_not_spend_the_confidence() -> None:
     """Both sides follow one law, so every positive bound is wrong: at most 5 % may be. Seeded."""
     rng = np.random.default_rng(0)
     wrong = sum(
-        count_best_event(*by_likelihood(*rng.integers(0, 64, size=(2, 400))), bounds.PURE).bound(bounds.PURE, 0.05) > 0
+        count_best_event(*by_likelihood(*rng.integers(0, 64, size=(2, 400))), bounds.PURE).bound(
+            bounds.PURE, 0.05
+        )
+        > 0
         for _ in range(300)
     )
     assert wrong <= 15
@@ -123,7 +159,7 @@ def test_choosing_the_event_does_not_spend_the_confidence() -> None:
         count_best_event(np.zeros(1), np.zeros(1), bounds.PURE)
 
 
-# -- the shipped mechanisms ------------------------------------------------------------------------------------
+# -- the shipped mechanisms -----------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -146,9 +182,21 @@ def test_every_mechanism_is_reported_with_all_its_fields(quick: dict[str, Any]) 
     wanted = {"name", "claimed_epsilon", "lower_bound", "samples", "seconds", "ok"}
     assert all(wanted <= set(item) for item in quick["mechanisms"])
     names = " ".join(item["name"] for item in quick["mechanisms"])
-    for part in ("contribution, record", "contribution, user", "Gaussian release, record", "Gaussian release, user",
-                 "ledger", "odd cells, record", "odd questions, record", "odd cells, user", "odd questions, user",
-                 "permute-and-flip", "exponential", "4 exponential choices", "price"):  # fmt: skip
+    for part in (
+        "contribution, record",
+        "contribution, user",
+        "Gaussian release, record",
+        "Gaussian release, user",
+        "ledger",
+        "odd cells, record",
+        "odd questions, record",
+        "odd cells, user",
+        "odd questions, user",
+        "permute-and-flip",
+        "exponential",
+        "4 exponential choices",
+        "price",
+    ):
         assert part in names
     checks = {item["name"] for item in quick["checks"]}
     assert {"coordinates of a release", "choices, pure ledger", "choices, zCDP ledger"} <= checks
@@ -169,11 +217,14 @@ SAMPLED = (
 def test_the_attacks_are_sharp(quick: dict[str, Any]) -> None:
     """An audit that proves nothing passes everything: every lower bound reaches 0.6 of its claim.
 
-    The sampled ones fail by chance with probability below 1e-8. Where the event is fixed this was computed from
-    binomial laws (release through a ledger: 6e-11, 4 exponential choices: 4e-11); the others lie more than 6 standard
-    deviations above 0.6 in simulations of the attack (exponential: 7, the others 11 and more).
+    The sampled ones fail by chance with probability below 1e-8. Where the event is fixed this was
+    computed from binomial laws (release through a ledger: 6e-11, 4 exponential choices: 4e-11); the
+    others lie more than 6 standard deviations above 0.6 in simulations of the attack (exponential:
+    7, the others 11 and more).
     """
-    share = {item["name"]: item["lower_bound"] / item["claimed_epsilon"] for item in quick["mechanisms"]}
+    share = {
+        item["name"]: item["lower_bound"] / item["claimed_epsilon"] for item in quick["mechanisms"]
+    }
     sampled = {item["name"] for item in quick["mechanisms"] if not item["exact"]}
     assert sampled == set(SAMPLED)
     assert min(share.values()) >= 0.6, share
@@ -195,7 +246,7 @@ def test_exact_choices_stay_within_epsilon_and_permute_and_flip_attains_it(candi
             assert np.abs(log_ratio).max() > 0.999
 
 
-# -- studies ---------------------------------------------------------------------------------------------------
+# -- studies --------------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -214,10 +265,15 @@ def statements(url: str) -> Iterator[list[str]]:
         sql_event.remove(Engine, "before_cursor_execute", listen)
 
 
-def study(url: str, **options: Any) -> tacit.Bandit:
+def study(url: str, **options: Any) -> tacit.Study:
     budget = options.pop("budget", tacit.Budget(epsilon=1.0, delta=1e-6))
-    common: dict[str, Any] = {"horizon": 500, "rank": 12, "tau": 10.0, "public_points": 2000} | options
-    return tacit.Bandit.create(url, small_problem(), budget=budget, rng=0, **common)
+    common: dict[str, Any] = {
+        "horizon": 500,
+        "rank": 12,
+        "tau": 10.0,
+        "public_points": 2000,
+    } | options
+    return tacit.Study.create(url, small_problem(), budget=budget, rng=0, **common)
 
 
 def test_a_study_is_audited_by_its_settings_and_none_of_its_rounds_is_read(tmp_path: Path) -> None:
@@ -233,7 +289,11 @@ def test_a_study_is_audited_by_its_settings_and_none_of_its_rounds_is_read(tmp_p
     assert not any("tacit_rounds" in statement for statement in seen)
     assert settings.rank == bandit.design.rank
     assert report.to_json()["settings"]["clip"] == bandit.design.clip
-    assert {"records of this study", "contribution, record", "Gaussian release, record"} <= names_of(report)
+    assert {
+        "records of this study",
+        "contribution, record",
+        "Gaussian release, record",
+    } <= names_of(report)
     assert {"odd cells, record", "odd questions, record"} <= names_of(report)
     assert f"{bandit.design.encoding.rank} coordinates" in next(
         check.about for check in report.checks if check.name == "coordinates of a release"
@@ -248,7 +308,11 @@ def test_a_study_is_audited_by_its_settings_and_none_of_its_rounds_is_read(tmp_p
 @pytest.mark.parametrize(
     ("options", "has", "has_not"),
     [
-        ({"unit": "user", "horizon": 3}, {"contribution, user", "Gaussian release, user"}, {"contribution, record"}),
+        (
+            {"unit": "user", "horizon": 3},
+            {"contribution, user", "Gaussian release, user"},
+            {"contribution, record"},
+        ),
         (
             {"budget": tacit.Budget(epsilon=1.0)},
             {"choice through a ledger", "permute-and-flip"},
@@ -271,7 +335,7 @@ def names_of(report: Report) -> set[str]:
     return {finding.name for finding in report.findings}
 
 
-# -- the command -----------------------------------------------------------------------------------------------
+# -- the command ----------------------------------------------------------------------------------
 
 
 def fake(ok: bool) -> Report:
@@ -280,7 +344,9 @@ def fake(ok: bool) -> Report:
     return Report((good, other), (), Settings(), 0.2)
 
 
-@pytest.mark.parametrize(("ok", "code", "says"), [(True, 0, "No claim was refuted"), (False, 1, "REFUTED")])
+@pytest.mark.parametrize(
+    ("ok", "code", "says"), [(True, 0, "No claim was refuted"), (False, 1, "REFUTED")]
+)
 def test_the_exit_code_tells_whether_a_claim_was_refuted(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ok: bool, code: int, says: str
 ) -> None:
@@ -327,7 +393,9 @@ def test_a_plot_needs_a_known_ending_and_a_folder(tmp_path: Path) -> None:
         require_plot(tmp_path / "no" / "a.png")
 
 
-def test_the_measurement_that_is_attacked_is_the_one_that_noisy_max_uses(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_measurement_that_is_attacked_is_the_one_that_noisy_max_uses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The inner loop builds it once instead of once per draw; nothing else differs."""
     from tacit.core import selection
 

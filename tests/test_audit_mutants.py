@@ -1,8 +1,9 @@
-"""More broken mechanisms: releases whose coordinates differ, choices that were not charged, readers that look around.
+"""More broken mechanisms: releases whose coordinates differ, choices that were not charged, readers
+that look around.
 
-As in test_mutants.py, the audit must turn red for each. Private noise has no seed; each docstring gives the miss rate.
-What is called deterministic cannot miss. Every check is first seen green on what it is made from, with a false alarm of
-5e-8 each.
+As in test_mutants.py, the audit must turn red for each. Private noise has no seed; each docstring
+gives the miss rate. What is called deterministic cannot miss. Every check is first seen green on
+what it is made from, with a false alarm of 5e-8 each.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tacit import Bandit, Cohort, Statistic
+from tacit import Cohort, Statistic, Study
 from tacit.audit.cohorts import attack_cohorts
 from tacit.audit.crowd import attack_asking, attack_crowd
 from tacit.audit.end_to_end import attack_release
@@ -32,11 +33,13 @@ from tacit.tables import number
 
 RHO = 0.5
 
-# -- coordinates -------------------------------------------------------------------------------------------------------
+# -- coordinates ----------------------------------------------------------------------------------
 
 
 def vectors(**broken: Any) -> Check:
-    return check_released_vectors(total=made_up_sum(made_up_design("record", ONE)), rho=RHO, samples=200, **broken)
+    return check_released_vectors(
+        total=made_up_sum(made_up_design("record", ONE)), rho=RHO, samples=200, **broken
+    )
 
 
 def last_coordinate_without_noise(total: Any, event: Gaussian) -> Any:
@@ -67,7 +70,9 @@ def opposite_noise_on_neighbours(total: Any, event: Gaussian) -> Any:
 def another_generator_for_the_second_half(total: Any, event: Gaussian) -> Any:
     noised = discrete_gaussian(total, event)
     half = len(total) // 2
-    noised[half:] = total[half:] + np.rint(np.random.default_rng().normal(size=len(total) - half) * event.scale * 2)
+    noised[half:] = total[half:] + np.rint(
+        np.random.default_rng().normal(size=len(total) - half) * event.scale * 2
+    )
     return noised
 
 
@@ -95,9 +100,12 @@ def test_right_releases_pass() -> None:
         noise_around_something_else,
     ],
 )
-def test_a_coordinate_without_noise_of_its_own(monkeypatch: pytest.MonkeyPatch, broken: Callable[..., Any]) -> None:
-    """Miss rates below 1e-10: half the noise makes the sum of squares of 200 draws 50 on average, with a standard
-    deviation of 5, where 96 would pass; the others are deterministic or tens of standard deviations away."""
+def test_a_coordinate_without_noise_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, broken: Callable[..., Any]
+) -> None:
+    """Miss rates below 1e-10: half the noise makes the sum of squares of 200 draws 50 on average,
+    with a standard deviation of 5, where 96 would pass; the others are deterministic or tens of
+    standard deviations away."""
     monkeypatch.setattr("tacit.core.release.discrete_gaussian", broken)
     assert not vectors().ok
 
@@ -126,10 +134,11 @@ def test_an_answer_that_is_not_what_was_stored(broken: Callable[..., Any]) -> No
 
 
 def test_a_release_goes_to_any_ledger_with_any_options() -> None:
-    """The attack passes on what it is given, and calls a ledger that says too little a lie: mu is 10, not 0.1.
+    """The attack passes on what it is given, and calls a ledger that says too little a lie: mu is
+    10, not 0.1.
 
-    Finds mu = 0.29 as long as none of 60 releases is on the wrong side of the threshold, which is 5 standard deviations
-    of the noise away, and 0.13 if one is: missed with probability below 1e-9.
+    Finds mu = 0.29 as long as none of 60 releases is on the wrong side of the threshold, which is 5
+    standard deviations of the noise away, and 0.13 if one is: missed with probability below 1e-9.
     """
     seen: list[str] = []
 
@@ -137,23 +146,30 @@ def test_a_release_goes_to_any_ledger_with_any_options() -> None:
         seen.append(mark)
         return release_gaussian(*arguments)
 
-    common: dict[str, Any] = {"encoding": Encoding(rank=4, horizon=4096), "rho": 50.0, "delta": 1e-6, "samples": 30}
+    common: dict[str, Any] = {
+        "encoding": Encoding(rank=4, horizon=4096),
+        "rho": 50.0,
+        "delta": 1e-6,
+        "samples": 30,
+    }
     common |= {"release": release, "options": {"mark": "here"}, "ledger": temporary_ledger}
     assert attack_release(**common).ok
     assert seen == ["here"] * 60
     assert not attack_release(**common, spent=lambda ledger: ledger.spent / 10_000).ok
 
 
-# -- choices -----------------------------------------------------------------------------------------------------------
+# -- choices --------------------------------------------------------------------------------------
 
 
 def permute_and_flip(scores: Any, event: Exponential, delta: int) -> int:
     return noisy_max(scores, PermuteAndFlip(event.epsilon), delta)
 
 
-def test_permute_and_flip_is_drawn_where_the_exponential_mechanism_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The best candidate wins 65 % of the choices by the law that is charged, 76 % by the other one: among 2200 choices
-    this is missed with probability 5e-10, by the binomial laws."""
+def test_permute_and_flip_is_drawn_where_the_exponential_mechanism_is_charged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The best candidate wins 65 % of the choices by the law that is charged, 76 % by the other
+    one: among 2200 choices this is missed with probability 5e-10, by the binomial laws."""
     monkeypatch.setattr("tacit.core.selection.noisy_max", permute_and_flip)
     assert not check_released_choices("choices", pure=False, epsilon=2.0, samples=2200).ok
 
@@ -169,16 +185,21 @@ def test_an_answer_that_is_not_the_stored_choice() -> None:
     ).ok
 
 
-# -- crowds ------------------------------------------------------------------------------------------------------------
+# -- crowds ---------------------------------------------------------------------------------------
 
 
 def crowd(add: Callable[..., Any], unit: str = "record", every: int = 11) -> Finding:
-    common: dict[str, Any] = {"epsilon_if_moved": Settings().epsilon_if_moved, "every": every, "size": 100}
+    common: dict[str, Any] = {
+        "epsilon_if_moved": Settings().epsilon_if_moved,
+        "every": every,
+        "size": 100,
+    }
     return attack_crowd(designs=made_up_designs(unit), add=add, **common)
 
 
 def rows_of(data: Any, names: Any) -> list[list[Any]]:
-    """A table of any kind that the attack makes, as rows of cells; what is no row of so many cells is None."""
+    """A table of any kind that the attack makes, as rows of cells; what is no row of so many cells
+    is None."""
     if hasattr(data, "to_dict"):
         data = {name: list(data[name]) for name in names}
     if isinstance(data, Mapping):
@@ -194,14 +215,20 @@ def row_of(row: Any, names: Any) -> list[Any]:
             return [row[name] for name in names]
         if len(names) == 1 and not isinstance(row, list | tuple | np.ndarray):
             return [row]
-        return list(row) if isinstance(row, list | tuple | np.ndarray) and len(row) == len(names) else nothing
+        return (
+            list(row)
+            if isinstance(row, list | tuple | np.ndarray) and len(row) == len(names)
+            else nothing
+        )
     except Exception:
         return nothing
 
 
 def plain(cell: Any) -> Any:
     """A number or a piece of text; None for everything else."""
-    if type(cell) is complex and cell.imag == 0.0:  # pandas makes all cells of a column complex for one that is
+    if (
+        type(cell) is complex and cell.imag == 0.0
+    ):  # pandas makes all cells of a column complex for one that is
         cell = cell.real
     if type(cell) is str:
         return cell
@@ -213,16 +240,21 @@ Change = Callable[[list[list[Any]]], list[list[Any]]]
 
 
 def reader(change: Change = lambda rows: rows) -> Callable[..., Any]:
-    """`Statistic.add` behind a reader that takes each cell by itself, and then lets `change` see all rows at once."""
+    """`Statistic.add` behind a reader that takes each cell by itself, and then lets `change` see
+    all rows at once."""
 
-    def add(statistic: Statistic, actions: Any, contexts: Any, rewards: Any, users: Any = None) -> None:
+    def add(
+        statistic: Statistic, actions: Any, contexts: Any, rewards: Any, users: Any = None
+    ) -> None:
         tables = {}
         for what, data in (("actions", actions), ("contexts", contexts)):
             domain = getattr(statistic.design.problem, what)
             rows = change([[plain(cell) for cell in row] for row in rows_of(data, domain.names)])
             tables[what] = {name: [row[i] for row in rows] for i, name in enumerate(domain.names)}
         told = [plain(cell) for cell in list(rewards)]
-        ids = None if users is None else [user if type(user) is str else None for user in list(users)]
+        ids = (
+            None if users is None else [user if type(user) is str else None for user in list(users)]
+        )
         statistic.add(tables["actions"], tables["contexts"], told, users=ids)
 
     return add
@@ -230,7 +262,8 @@ def reader(change: Change = lambda rows: rows) -> Callable[..., Any]:
 
 @pytest.mark.parametrize("unit", ["record", "user"])
 def test_a_reader_that_takes_each_cell_by_itself_passes(unit: str) -> None:
-    """Deterministic. Needs nothing of how Tacit itself reads odd cells: it is shown numbers, text and None."""
+    """Deterministic. Needs nothing of how Tacit itself reads odd cells: it is shown numbers, text
+    and None."""
     found = crowd(reader(), unit)
     assert found.ok, found.about
     assert found.lower_bound > 0.6 * found.claimed_epsilon
@@ -253,7 +286,8 @@ def standardised(rows: list[list[Any]]) -> list[list[Any]]:
 
 
 def as_one_type(rows: list[list[Any]]) -> list[list[Any]]:
-    """A column with a piece of text in it is a column of text, and its numbers are no numbers any more."""
+    """A column with a piece of text in it is a column of text, and its numbers are no numbers any
+    more."""
     columns = [list(column) for column in zip(*rows, strict=True)]
     for column in columns:
         if any(isinstance(cell, str) for cell in column):
@@ -262,13 +296,15 @@ def as_one_type(rows: list[list[Any]]) -> list[list[Any]]:
 
 
 def shifted(rows: list[list[Any]]) -> list[list[Any]]:
-    """Incomplete rows are left out and the ones after them move up: their cells meet other people's actions."""
+    """Incomplete rows are left out and the ones after them move up: their cells meet other people's
+    actions."""
     kept = [row for row in rows if None not in row]
     return kept + [[None] * len(rows[0])] * (len(rows) - len(kept))
 
 
 def left_out(rows: list[list[Any]]) -> list[list[Any]]:
-    """Incomplete rows are left out: the tables do not have as many rows any more, which is said aloud."""
+    """Incomplete rows are left out: the tables do not have as many rows any more, which is said
+    aloud."""
     return [row for row in rows if None not in row]
 
 
@@ -300,7 +336,9 @@ def test_a_reader_that_talks_about_its_batch(broken: Change) -> None:
 def test_a_statistic_that_drops_incomplete_records() -> None:
     """Deterministic: the sum is right, and the public number of records depends on what is in them."""
 
-    def dropping(statistic: Statistic, actions: Any, contexts: Any, rewards: Any, users: Any = None) -> None:
+    def dropping(
+        statistic: Statistic, actions: Any, contexts: Any, rewards: Any, users: Any = None
+    ) -> None:
         told = [plain(cell) for cell in list(rewards)]
         kept = [i for i, cell in enumerate(told) if isinstance(cell, float)]
         tables = []
@@ -309,7 +347,9 @@ def test_a_statistic_that_drops_incomplete_records() -> None:
             (contexts, statistic.design.problem.contexts),
         ):
             rows = rows_of(data, domain.names)
-            tables.append({name: [plain(rows[i][j]) for i in kept] for j, name in enumerate(domain.names)})
+            tables.append(
+                {name: [plain(rows[i][j]) for i in kept] for j, name in enumerate(domain.names)}
+            )
         statistic.add(tables[0], tables[1], [told[i] for i in kept])
 
     found = crowd(dropping, every=17)
@@ -317,7 +357,7 @@ def test_a_statistic_that_drops_incomplete_records() -> None:
     assert found.lower_bound > found.claimed_epsilon
 
 
-# -- questions ---------------------------------------------------------------------------------------------------------
+# -- questions ------------------------------------------------------------------------------------
 
 
 def questions(ask: Callable[..., Any], unit: str = "record", every: int = 29) -> Finding:
@@ -325,14 +365,22 @@ def questions(ask: Callable[..., Any], unit: str = "record", every: int = 29) ->
     return attack_asking(designs=made_up_designs(unit), ask=ask, **common)
 
 
-def asker(change: Change = lambda rows: rows, keep: Callable[[list[Any]], list[Any]] = list) -> Callable[..., Any]:
-    """`Bandit.ask_many` behind such a reader; `keep` decides which rows are asked at all."""
+def asker(
+    change: Change = lambda rows: rows, keep: Callable[[list[Any]], list[Any]] = list
+) -> Callable[..., Any]:
+    """`Study.ask_many` behind such a reader; `keep` decides which rows are asked at all."""
 
-    def ask(bandit: Bandit, contexts: Any, users: Any = None) -> Any:
+    def ask(bandit: Study, contexts: Any, users: Any = None) -> Any:
         names = bandit.problem.contexts.names
         rows = keep(change([[plain(cell) for cell in row] for row in rows_of(contexts, names)]))
-        ids = None if users is None else [user if type(user) is str else None for user in list(users)][: len(rows)]
-        return bandit.ask_many({name: [row[i] for row in rows] for i, name in enumerate(names)}, users=ids)
+        ids = (
+            None
+            if users is None
+            else [user if type(user) is str else None for user in list(users)][: len(rows)]
+        )
+        return bandit.ask_many(
+            {name: [row[i] for row in rows] for i, name in enumerate(names)}, users=ids
+        )
 
     return ask
 
@@ -359,7 +407,7 @@ def test_questions_that_change_each_other(broken: Callable[..., Any], unit: str)
     assert not questions(broken, unit).ok
 
 
-# -- what is shipped ---------------------------------------------------------------------------------------------------
+# -- what is shipped ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("unit", ["record", "user"])
@@ -367,7 +415,7 @@ def test_the_shipped_reader_takes_each_record_by_itself(unit: str) -> None:
     """Deterministic; `tacit audit` tries the other oddities."""
     added = crowd(Statistic.add, unit)
     assert added.ok, added.about
-    asked = questions(Bandit.ask_many, unit)
+    asked = questions(Study.ask_many, unit)
     assert asked.ok, asked.about
 
 
@@ -379,15 +427,18 @@ def test_both_kinds_of_budget_pay_for_their_own_mechanism(pure: bool, charged: s
     assert charged in found.about
 
 
-# -- cohorts -----------------------------------------------------------------------------------------------------------
+# -- cohorts --------------------------------------------------------------------------------------
 
 
 def cohorts(samples: int) -> Finding:
-    return attack_cohorts(encoding=Encoding(rank=2, horizon=100), rho=2.0, delta=1e-6, samples=samples)
+    return attack_cohorts(
+        encoding=Encoding(rank=2, horizon=100), rho=2.0, delta=1e-6, samples=samples
+    )
 
 
 def test_somebody_who_gets_into_two_cohorts_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The two sides are 2.83 apart where 2 is claimed: 1500 releases on each side miss it with probability 2e-9."""
+    """The two sides are 2.83 apart where 2 is claimed: 1500 releases on each side miss it with
+    probability 2e-9."""
     monkeypatch.setattr(Cohort, "require", lambda self, span: None)
     assert not cohorts(1500).ok
 

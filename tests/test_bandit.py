@@ -14,7 +14,7 @@ import pytest
 
 import tacit
 from helpers import BUDGET, small_problem, sqlite
-from tacit import Bandit, InputError, StateError
+from tacit import InputError, StateError, Study
 from tacit.core.budget import UNITS
 from tacit.progress import silent
 
@@ -22,8 +22,8 @@ HERE = {"age": 61, "weight": 74}
 SMALL: dict[str, Any] = {"rank": 15, "tau": 10.0, "public_points": 2000, "rng": 0}
 
 
-def make(path: Path, horizon: int = 50) -> Bandit:
-    return Bandit.create(sqlite(path), small_problem(), horizon=horizon, budget=BUDGET, **SMALL)
+def make(path: Path, horizon: int = 50) -> Study:
+    return Study.create(sqlite(path), small_problem(), horizon=horizon, budget=BUDGET, **SMALL)
 
 
 def test_a_study_from_ask_to_decision(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_releasing_again_returns_the_same_policy_and_charges_nothing(tmp_path: P
     bandit = make(tmp_path)
     bandit.tell(bandit.ask(HERE).id, 0.5)
     first = bandit.release()
-    again = Bandit.open(sqlite(tmp_path)).release()
+    again = Study.open(sqlite(tmp_path)).release()
     assert np.array_equal(first.posterior.weights, again.posterior.weights)
     assert len(bandit.ledger.charges()) == 2  # two looks
 
@@ -51,7 +51,7 @@ def test_releasing_again_returns_the_same_policy_and_charges_nothing(tmp_path: P
 def test_a_reopened_study_is_as_it_was_left(tmp_path: Path) -> None:
     bandit = make(tmp_path)
     waiting = bandit.ask(HERE)
-    reopened = Bandit.open(sqlite(tmp_path))
+    reopened = Study.open(sqlite(tmp_path))
     assert reopened.design.fingerprint == bandit.design.fingerprint
     assert reopened.asked == 1
     reopened.tell(waiting.id, 0.3)
@@ -63,7 +63,9 @@ def test_rewards_may_come_late_and_out_of_order_or_never(tmp_path: Path) -> None
     def weights(path: Path, order: list[int]) -> list[int]:
         bandit = make(path)
         bandit._rng = np.random.default_rng(0)
-        decisions = bandit.ask_many({"age": [30.0, 50.0, 70.0, 90.0], "weight": [60.0, 70.0, 80.0, 90.0]})
+        decisions = bandit.ask_many(
+            {"age": [30.0, 50.0, 70.0, 90.0], "weight": [60.0, 70.0, 80.0, 90.0]}
+        )
         for i in order:
             bandit.tell(decisions[i].id, i / 3)
         statistic = bandit._statistic(bandit._store.close(), silent)
@@ -87,8 +89,12 @@ def test_nothing_public_depends_on_how_many_rewards_came(tmp_path: Path) -> None
             bandit.tell(decision.id, float("nan"))
         policy = bandit.release()
         charge = bandit.ledger.charges()[0]
-        facts = {key: policy.facts[key] for key in ("records", "rank", "horizon", "budget", "unit")}  # set beforehand
-        shown.append((repr(bandit), policy.guarantee, facts, charge.kind, charge.parameters, charge.cost))
+        facts = {
+            key: policy.facts[key] for key in ("records", "rank", "horizon", "budget", "unit")
+        }  # set beforehand
+        shown.append(
+            (repr(bandit), policy.guarantee, facts, charge.kind, charge.parameters, charge.cost)
+        )
     assert shown[0] == shown[1]
 
 
@@ -138,7 +144,7 @@ def test_a_catalogue_is_asked_by_item(tmp_path: Path) -> None:
         actions=tacit.Catalogue([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], ids=["a", "b", "c"]),
         contexts=tacit.Box([0.0], [1.0], names=["age"]),
     )
-    bandit = Bandit.create(sqlite(tmp_path), problem, horizon=30, budget=BUDGET, **SMALL)
+    bandit = Study.create(sqlite(tmp_path), problem, horizon=30, budget=BUDGET, **SMALL)
     decision = bandit.ask({"age": 0.5})
     assert decision.action["item"] in {"a", "b", "c"}
     assert decision.propensity == pytest.approx(1 / 3)
@@ -149,8 +155,8 @@ def test_a_catalogue_is_asked_by_item(tmp_path: Path) -> None:
 WRITER = """
 import sys
 sys.path.insert(0, sys.argv[2])
-from tacit import Bandit
-bandit = Bandit.open(sys.argv[1])
+from tacit import Study
+bandit = Study.open(sys.argv[1])
 while True:
     decision = bandit.ask({"age": 61, "weight": 74})
     print("asked", decision.id, flush=True)
@@ -181,7 +187,9 @@ def test_nothing_acknowledged_is_lost_when_the_process_is_killed(tmp_path: Path)
     assert asked
     assert told
     assert bandit.asked >= len(asked)
-    for name in asked - told:  # its reward may have been written just before the kill; the round itself must be there
+    for name in (
+        asked - told
+    ):  # its reward may have been written just before the kill; the round itself must be there
         with contextlib.suppress(StateError):
             bandit.tell(name, 0.5)
         told.add(name)
@@ -191,7 +199,8 @@ def test_nothing_acknowledged_is_lost_when_the_process_is_killed(tmp_path: Path)
 
 
 def test_two_processes_share_a_study(tmp_path: Path) -> None:
-    bandit, other = make(tmp_path), Bandit.open(sqlite(tmp_path))
+    bandit = make(tmp_path)
+    other = Study.open(sqlite(tmp_path))
     ids = {d.id for pair in ((bandit.ask(HERE), other.ask(HERE)) for _ in range(5)) for d in pair}
     assert len(ids) == 10
     assert bandit.asked == other.asked == 10

@@ -1,9 +1,10 @@
 """Broken mechanisms, one deliberate mistake each: the audit must turn red for every one of them.
 
-Private noise has no seed, so these attacks are new every time. Each docstring gives the miss rate as the distance, in
-standard deviations, between what the attack finds (at the confidence that `ok` asks for) and the claim that it has to
-pass: 6 or more everywhere, that is below 1e-8 a test. The figures are from simulations of the attacks with the laws
-of the broken mechanisms. What is called deterministic cannot miss.
+Private noise has no seed, so these attacks are new every time. Each docstring gives the miss rate
+as the distance, in standard deviations, between what the attack finds (at the confidence that `ok`
+asks for) and the claim that it has to pass: 6 or more everywhere, that is below 1e-8 a test. The
+figures are from simulations of the attacks with the laws of the broken mechanisms. What is called
+deterministic cannot miss.
 """
 
 from __future__ import annotations
@@ -57,10 +58,12 @@ def noise_times(factor: float) -> Callable[[Any, Gaussian], Any]:
 
 
 def scale_times(factor: float) -> Callable[[int, Any, int], Any]:
-    return lambda size, event, delta: selection_measurement(size, event, max(1, int(delta * factor)))
+    return lambda size, event, delta: selection_measurement(
+        size, event, max(1, int(delta * factor))
+    )
 
 
-# -- noise -----------------------------------------------------------------------------------------------------
+# -- noise ----------------------------------------------------------------------------------------
 
 
 def test_half_the_noise() -> None:
@@ -86,11 +89,12 @@ def test_a_sampler_with_nine_tenths_of_the_noise(scale: float) -> None:
     assert not check_gaussian_sampler("law", scale=scale, samples=40_000, noise=noise_times(0.9)).ok
 
 
-# -- sensitivity -----------------------------------------------------------------------------------------------
+# -- sensitivity ----------------------------------------------------------------------------------
 
 
 class AddRemove(Encoding):
-    """Counts a record as there or not, where it can be replaced by its opposite: half the sensitivity."""
+    """Counts a record as there or not, where it can be replaced by its opposite: half the
+    sensitivity."""
 
     @property
     def sensitivity(self) -> int:
@@ -98,7 +102,8 @@ class AddRemove(Encoding):
 
 
 def test_the_sensitivity_of_another_relation() -> None:
-    """Deterministic in the integers; in the release finds mu = 1.62 where 1 is claimed: 12 standard deviations."""
+    """Deterministic in the integers; in the release finds mu = 1.62 where 1 is claimed: 12 standard
+    deviations."""
     broken = AddRemove(rank=4, horizon=4096)
     assert not contribution(broken).ok
     assert not gaussian(4000, broken).ok
@@ -112,10 +117,12 @@ def test_half_the_sensitivity_of_the_scores() -> None:
         level=False,
         sensitivity=lambda theta, encoding: sensitivity(theta, encoding) // 2,
     )
-    assert not attack_choice("half", event=Exponential(2.0), neighbours=broken, samples=3000, measure=RANGE).ok
+    assert not attack_choice(
+        "half", event=Exponential(2.0), neighbours=broken, samples=3000, measure=RANGE
+    ).ok
 
 
-# -- the clip --------------------------------------------------------------------------------------------------
+# -- the clip -------------------------------------------------------------------------------------
 
 
 class NoShrink(Encoding):
@@ -129,11 +136,14 @@ class NoClip(Encoding):
     """Believes that rows are inside the ball, as they ought to be."""
 
     def encode(self, rows: Array) -> Array:
-        return np.rint(np.nan_to_num(rows, posinf=0.0, neginf=0.0).clip(-1e6, 1e6) * self.bound).astype(np.int64)
+        return np.rint(
+            np.nan_to_num(rows, posinf=0.0, neginf=0.0).clip(-1e6, 1e6) * self.bound
+        ).astype(np.int64)
 
 
 class FloatClip(Encoding):
-    """Scales rows into the ball in floating point, then rounds: outside again, by a few units in the last place."""
+    """Scales rows into the ball in floating point, then rounds: outside again, by a few units in
+    the last place."""
 
     def encode(self, rows: Array) -> Array:
         rows = np.where(np.isfinite(rows).all(axis=1, keepdims=True), rows, 0.0).clip(-1.0, 1.0)
@@ -150,7 +160,8 @@ def test_a_skipped_clip_breaks_the_bound_in_the_integers(broken: type[Encoding])
 
 @pytest.mark.parametrize("broken", [NoShrink, NoClip])
 def test_a_skipped_clip_shows_in_the_release(broken: type[Encoding]) -> None:
-    """At rank 4 the sum moves twice as far or more: finds mu = 1.62 where 1 is claimed, 12 standard deviations."""
+    """At rank 4 the sum moves twice as far or more: finds mu = 1.62 where 1 is claimed, 12 standard
+    deviations."""
     assert not gaussian(4000, broken(rank=4, horizon=4096)).ok
 
 
@@ -162,7 +173,8 @@ class EveryRecordOfAUser(UserSum):
 
 
 def test_a_user_who_is_not_bounded() -> None:
-    """Deterministic in the integers; in the release finds mu = 2.7 where 1 is claimed: 19 standard deviations."""
+    """Deterministic in the integers; in the release finds mu = 2.7 where 1 is claimed: 19 standard
+    deviations."""
     assert contribution(make=UserSum).ok
     assert not contribution(make=EveryRecordOfAUser).ok
     assert not gaussian(400, make=EveryRecordOfAUser).ok
@@ -183,7 +195,7 @@ def test_a_study_whose_records_are_not_bounded() -> None:
     assert not attack_records(design=wrong, **common).ok
 
 
-# -- choices ---------------------------------------------------------------------------------------------------
+# -- choices --------------------------------------------------------------------------------------
 
 
 def test_permute_and_flip_with_half_the_noise() -> None:
@@ -217,7 +229,7 @@ def test_one_mechanism_passed_off_as_the_other() -> None:
     assert not check_choice_sampler("law", event=Exponential(4.0), samples=6000, choose=choose).ok
 
 
-# -- composition -----------------------------------------------------------------------------------------------
+# -- composition ----------------------------------------------------------------------------------
 
 
 def cheap(event: Event, measure: str) -> Fraction:
@@ -231,9 +243,12 @@ def generous(rho: float, delta: float) -> float:
 
 
 @pytest.mark.parametrize(
-    ("event", "times"), [(Exponential(0.2), 100), (PermuteAndFlip(0.2), 100), (Gaussian(2**25, 2.0**25), 1)]
+    ("event", "times"),
+    [(Exponential(0.2), 100), (PermuteAndFlip(0.2), 100), (Gaussian(2**25, 2.0**25), 1)],
 )
-@pytest.mark.parametrize("broken", [{"price": cheap}, {"convert": generous}], ids=["price", "convert"])
+@pytest.mark.parametrize(
+    "broken", [{"price": cheap}, {"convert": generous}], ids=["price", "convert"]
+)
 def test_a_forgotten_factor_in_the_price(event: Event, times: int, broken: dict[str, Any]) -> None:
     """Deterministic."""
     assert attack_price("right", event=event, times=times, delta=1e-6).ok
@@ -256,7 +271,8 @@ def release_with_a_tenth_of_the_noise(total: PrivateSum, *arguments: Any) -> Any
 
 
 def test_a_release_with_too_little_noise_shows_through_the_ledger() -> None:
-    """Finds mu = 1.33 where 1 was charged; only errors at 5 standard deviations of the noise could hide it."""
+    """Finds mu = 1.33 where 1 was charged; only errors at 5 standard deviations of the noise could
+    hide it."""
     common: dict[str, Any] = {"encoding": SHAPE, "rho": RHO, "delta": 1e-6}
     assert not attack_release(samples=120, release=release_with_a_tenth_of_the_noise, **common).ok
 
@@ -267,21 +283,26 @@ class Free:
     def __init__(self) -> None:
         self._seen = 0
 
-    def __call__(self, total: PrivateSum, budget: Any, ledger: Any, request: str, about: Any) -> Any:
+    def __call__(
+        self, total: PrivateSum, budget: Any, ledger: Any, request: str, about: Any
+    ) -> Any:
         self._seen += 1
         if self._seen % 100 == 1:
             return release_gaussian(total, budget, ledger, request, about)
-        event = Gaussian(total.encoding.sensitivity, total.encoding.sensitivity / (2 * budget.zcdp) ** 0.5)
+        event = Gaussian(
+            total.encoding.sensitivity, total.encoding.sensitivity / (2 * budget.zcdp) ** 0.5
+        )
         simulated = simulate_gaussian(total, budget, np.random.default_rng())
         return replace(simulated, values=discrete_gaussian(total._value(), event))
 
 
 def test_releases_that_were_not_charged() -> None:
-    """Finds mu = 2.2 where 2 was charged on average; the true one is 20, so the two sides are never mistaken."""
+    """Finds mu = 2.2 where 2 was charged on average; the true one is 20, so the two sides are never
+    mistaken."""
     assert not attack_release(encoding=SHAPE, rho=200.0, delta=1e-6, samples=250, release=Free()).ok
 
 
-# -- seeds -----------------------------------------------------------------------------------------------------
+# -- seeds ----------------------------------------------------------------------------------------
 
 _KNOWN_STREAM = np.random.default_rng(7)
 if hasattr(os, "register_at_fork"):

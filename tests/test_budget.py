@@ -25,12 +25,15 @@ def test_conversion_is_never_worse_than_the_standard_one(rho: float, delta: floa
 @given(rho=st.floats(1e-4, 3), delta=st.floats(1e-9, 1e-3))
 def test_conversion_is_not_below_the_exact_gaussian_profile(rho: float, delta: float) -> None:
     """A claim below the true epsilon of a Gaussian with this rho would be a lie."""
-    mu, epsilon = math.sqrt(2 * rho), epsilon_of_rho(rho, delta)
+    mu = math.sqrt(2 * rho)
+    epsilon = epsilon_of_rho(rho, delta)
 
     def upper_tail(x: float) -> float:
         return 0.5 * math.erfc(x / math.sqrt(2))
 
-    profile = upper_tail(epsilon / mu - mu / 2) - math.exp(epsilon) * upper_tail(epsilon / mu + mu / 2)
+    profile = upper_tail(epsilon / mu - mu / 2) - math.exp(epsilon) * upper_tail(
+        epsilon / mu + mu / 2
+    )
     assert profile <= delta * (1 + 1e-9)
 
 
@@ -59,7 +62,9 @@ def test_conversion_agrees_with_dp_accounting() -> None:
     bits=st.integers(1, 28),
     terms=st.sampled_from([(GAUSSIAN, 3), (ZCDP, 0)]),
 )
-def test_the_noise_scale_pays_exactly_for_its_rho(rho: float, bits: int, terms: tuple[str, int]) -> None:
+def test_the_noise_scale_pays_exactly_for_its_rho(
+    rho: float, bits: int, terms: tuple[str, int]
+) -> None:
     sensitivity = 2 << bits
     measure, extra = terms
     scale = gaussian_scale(sensitivity, rho, measure)

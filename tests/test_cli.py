@@ -64,7 +64,9 @@ def answer(*arguments: object) -> dict[str, Any]:
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
     doses, contexts, rewards = records(2000)
-    table = pa.table({"dose": doses[:, 0], "age": contexts[:, 0], "weight": contexts[:, 1], "reward": rewards})
+    table = pa.table(
+        {"dose": doses[:, 0], "age": contexts[:, 0], "weight": contexts[:, 1], "reward": rewards}
+    )
     pq.write_table(table, tmp_path / "log.parquet")
     pa.csv.write_csv(table, tmp_path / "log.csv")
     (tmp_path / "problem.toml").write_text(PROBLEM)
@@ -73,7 +75,15 @@ def study(tmp_path: Path) -> Path:
 
 
 def test_fit_then_decide(study: Path) -> None:
-    fitted = answer("fit", study / "problem.toml", study / "log.parquet", "--out", study / "policy", "--rank", 30)
+    fitted = answer(
+        "fit",
+        study / "problem.toml",
+        study / "log.parquet",
+        "--out",
+        study / "policy",
+        "--rank",
+        30,
+    )
     assert fitted["rows"] == 2000
     assert fitted["private"] is True
     assert fitted["epsilon"] == pytest.approx(1.0, abs=1e-5)
@@ -82,12 +92,16 @@ def test_fit_then_decide(study: Path) -> None:
     shown = tacit("decide", study / "policy", study / "visitors.csv").stdout
     assert shown.splitlines()[0] == '"age","weight","name","dose","expected_reward","std"'
     tacit("decide", study / "policy", study / "visitors.csv", "--out", study / "decided.parquet")
-    assert pq.read_table(study / "decided.parquet")["dose"].to_pylist() == [row["dose"] for row in decided["decisions"]]
+    assert pq.read_table(study / "decided.parquet")["dose"].to_pylist() == [
+        row["dose"] for row in decided["decisions"]
+    ]
 
 
 def test_expected_rewards_are_shown_within_their_range(study: Path) -> None:
     """A Gaussian posterior knows no bounds."""
-    released = small_design().statistic().add(*records(200)).simulate_release(np.random.default_rng(0))
+    released = (
+        small_design().statistic().add(*records(200)).simulate_release(np.random.default_rng(0))
+    )
     sky = 1e6 * np.abs(released.posterior.weights)
     replace(released, posterior=replace(released.posterior, weights=sky)).save(study / "policy")
     decided = answer("decide", study / "policy", study / "visitors.csv")
@@ -114,9 +128,22 @@ def test_fitting_again_returns_the_same_policy_and_another_fit_is_refused(study:
 def test_a_restored_ledger_is_noticed_by_the_policies_that_it_forgot(study: Path) -> None:
     url = f"sqlite:///{study}/ledger.db"
     Ledger.create(url, Budget(epsilon=1.0, delta=1e-6))
-    with closing(sqlite3.connect(study / "ledger.db")) as live, closing(sqlite3.connect(study / "backup.db")) as backup:
+    with (
+        closing(sqlite3.connect(study / "ledger.db")) as live,
+        closing(sqlite3.connect(study / "backup.db")) as backup,
+    ):
         live.backup(backup)
-    fit = ("fit", study / "problem.toml", study / "log.parquet", "--rank", 20, "--ledger", url, "--epsilon", 0.3)
+    fit = (
+        "fit",
+        study / "problem.toml",
+        study / "log.parquet",
+        "--rank",
+        20,
+        "--ledger",
+        url,
+        "--epsilon",
+        0.3,
+    )
     answer(*fit, "--out", study / "policy")
     assert answer("ledger", "check", url, study / "policy")["ok"]
     lost = tacit("ledger", "check", f"sqlite:///{study}/backup.db", study / "policy", code=2)
@@ -126,7 +153,9 @@ def test_a_restored_ledger_is_noticed_by_the_policies_that_it_forgot(study: Path
 def test_csv_and_parquet_are_the_same_data(study: Path) -> None:
     """In one look: a second one depends on what was released."""
     options = ("--rank", 30, "--looks", 1)
-    parquet = answer("fit", study / "problem.toml", study / "log.parquet", "--out", study / "a", *options)
+    parquet = answer(
+        "fit", study / "problem.toml", study / "log.parquet", "--out", study / "a", *options
+    )
     csv = answer("fit", study / "problem.toml", study / "log.csv", "--out", study / "b", *options)
     assert parquet["clip"] == csv["clip"]
     assert parquet["rows"] == csv["rows"]
@@ -137,7 +166,15 @@ def test_a_user_column_protects_whole_users(study: Path) -> None:
     users = pa.array([f"patient-{i % 400}" for i in range(table.num_rows)])
     pq.write_table(table.append_column("patient", users), study / "log.parquet")
     fitted = answer(
-        "fit", study / "problem.toml", study / "log.parquet", "--out", study / "p", "--rank", 30, "--user", "patient"
+        "fit",
+        study / "problem.toml",
+        study / "log.parquet",
+        "--out",
+        study / "p",
+        "--rank",
+        30,
+        "--user",
+        "patient",
     )
     assert fitted["unit"] == "user"
     assert json.loads((study / "p" / "policy.json").read_text())["guarantee"]["unit"] == "user"
@@ -148,7 +185,9 @@ def test_odd_cells_in_the_data_are_no_error_and_are_never_quoted(study: Path) ->
     lines[5] = "secret-dose,secret-age,,"
     lines[9] = "1e999,nan,-inf,7"
     (study / "log.csv").write_text("\n".join(lines) + "\n")
-    done = tacit("fit", study / "problem.toml", study / "log.csv", "--out", study / "p", "--rank", 30)
+    done = tacit(
+        "fit", study / "problem.toml", study / "log.csv", "--out", study / "p", "--rank", 30
+    )
     assert "secret" not in done.stdout + done.stderr
 
 
@@ -156,7 +195,9 @@ def test_a_damaged_row_is_reported_without_its_content(study: Path) -> None:
     lines = (study / "log.csv").read_text().splitlines()
     lines[5] = "secret,secret"
     (study / "log.csv").write_text("\n".join(lines) + "\n")
-    done = tacit("fit", study / "problem.toml", study / "log.csv", "--out", study / "p", "--rank", 30, code=2)
+    done = tacit(
+        "fit", study / "problem.toml", study / "log.csv", "--out", study / "p", "--rank", 30, code=2
+    )
     assert "secret" not in done.stdout + done.stderr
     assert "log.csv" in done.stderr.replace("\n", "")
 
@@ -164,7 +205,11 @@ def test_a_damaged_row_is_reported_without_its_content(study: Path) -> None:
 @pytest.mark.parametrize(
     ("edit", "arguments", "says"),
     [
-        (("range = [0.0, 1.0]", "range = [1.0, 0.0]"), [], "reward_range must be finite and increasing"),
+        (
+            ("range = [0.0, 1.0]", "range = [1.0, 0.0]"),
+            [],
+            "reward_range must be finite and increasing",
+        ),
         (("epsilon = 1.0", "epsilon = 0.0"), [], "epsilon must be a positive"),
         (("delta = 1e-6", "delta = 1.0"), [], "delta must be in"),
         (("horizon = 2000", "horizon = 0"), [], "horizon must be"),
@@ -180,7 +225,15 @@ def test_every_wrong_problem_gets_one_sentence_and_exit_code_2(
     study: Path, edit: tuple[str, str], arguments: list[str], says: str
 ) -> None:
     (study / "problem.toml").write_text(PROBLEM.replace(*edit))
-    done = tacit("fit", study / "problem.toml", study / "log.parquet", "--out", study / "p", *arguments, code=2)
+    done = tacit(
+        "fit",
+        study / "problem.toml",
+        study / "log.parquet",
+        "--out",
+        study / "p",
+        *arguments,
+        code=2,
+    )
     assert says in " ".join(done.stderr.split())
 
 
@@ -191,7 +244,10 @@ def test_every_wrong_problem_gets_one_sentence_and_exit_code_2(
         (["decide", "nowhere", "x.csv"], "holds no policy"),
         (["ledger", "show", "nonsense"], "expected a database URL"),
         (["ledger", "show", "sqlite:///nowhere.db"], "there is no file"),
-        (["ledger", "show", "postgresql+psycopg://nobody@127.0.0.1:1/none"], "the database does not answer"),
+        (
+            ["ledger", "show", "postgresql+psycopg://nobody@127.0.0.1:1/none"],
+            "the database does not answer",
+        ),
     ],
 )
 def test_missing_files_get_one_sentence_and_exit_code_2(arguments: list[str], says: str) -> None:
@@ -206,8 +262,11 @@ def test_help_teaches_and_version_tells() -> None:
 
 
 def test_report_writes_one_page_about_a_policy(tmp_path: Path) -> None:
-    study, ledger = tmp_path, Ledger.create(f"sqlite:///{tmp_path}/ledger.db", BUDGET)
-    small_design(horizon=2000, rank=30).statistic().add(*records(2000)).release(ledger=ledger).save(study / "policy")
+    study = tmp_path
+    ledger = Ledger.create(f"sqlite:///{tmp_path}/ledger.db", BUDGET)
+    small_design(horizon=2000, rank=30).statistic().add(*records(2000)).release(ledger=ledger).save(
+        study / "policy"
+    )
     told = answer("report", study / "policy", "--out", study / "deep" / "report.html")
     assert told["private"] is True
     assert told["records"] == 2000

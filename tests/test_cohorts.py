@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from helpers import BUDGET, records, small_design, sqlite
 from tacit import BudgetError, Cohort, InputError, Ledger, StateError, Statistic
-from tacit.contexts import private_marginals
+from tacit.contexts import release_marginals
 from tacit.core import Encoding, PrivateSum
 from tacit.core.cohorts import joined
 from tacit.core.events import Exponential
 from tacit.core.saved import dump_sum, load_sum
 from tacit.core.sums import UserSum
-from tacit.partial import Partial, load_partial, save_partial
+from tacit.logs import Partial, load_partial, save_partial
 
 SHAPE = Encoding(rank=3, horizon=1000)
 FIRST = Cohort("first", 0, 100)
@@ -29,17 +29,21 @@ ONES = np.full((10, 3), 0.5)
 DESIGN = small_design()
 
 
-def collected(cohort: Cohort | None, rows: slice = slice(None), design: Any = DESIGN, **options: Any) -> Statistic:
+def collected(
+    cohort: Cohort | None, rows: slice = slice(None), design: Any = DESIGN, **options: Any
+) -> Statistic:
     doses, people, rewards = records(300)
     statistic: Statistic = design.statistic(cohort=cohort)
     return statistic.add(doses[rows], people[rows], rewards[rows], **options)
 
 
-# -- which numbers -----------------------------------------------------------------------------------------------------
+# -- which numbers --------------------------------------------------------------------------------
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 9)), max_size=12))
-def test_spans_join_to_what_they_hold_and_never_count_a_number_twice(pairs: list[tuple[int, int]]) -> None:
+def test_spans_join_to_what_they_hold_and_never_count_a_number_twice(
+    pairs: list[tuple[int, int]],
+) -> None:
     spans: list[tuple[int, int]] = []
     held: set[int] = set()
     for start, length in pairs:
@@ -54,7 +58,9 @@ def test_spans_join_to_what_they_hold_and_never_count_a_number_twice(pairs: list
     assert all(stop < start for (_, stop), (start, _) in itertools.pairwise(spans))
 
 
-@pytest.mark.parametrize(("name", "first", "last"), [("", 0, 1), ("x", 3, 3), ("x", -1, 4), ("x", 5, 2)])
+@pytest.mark.parametrize(
+    ("name", "first", "last"), [("", 0, 1), ("x", 3, 3), ("x", -1, 4), ("x", 5, 2)]
+)
 def test_a_cohort_has_a_name_and_records(name: str, first: int, last: int) -> None:
     with pytest.raises(InputError, match="cohort"):
         Cohort(name, first, last)
@@ -80,7 +86,7 @@ def test_a_cohort_of_numpys_numbers_is_kept_as_any_other(tmp_path: Path) -> None
         Cohort("x", 0, 2**63)
 
 
-# -- sums --------------------------------------------------------------------------------------------------------------
+# -- sums -----------------------------------------------------------------------------------------
 
 
 def test_a_record_of_another_cohort_is_refused_before_anything_is_added() -> None:
@@ -147,7 +153,8 @@ def test_a_saved_sum_remembers_its_cohort_and_its_records(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "wrong", [[(0, 40), (39, 40)], [(90, 130)], [(0, 39)], [(0, 41)], [(10, 30), (20, 40)], [(5, 5)]]
+    "wrong",
+    [[(0, 40), (39, 40)], [(90, 130)], [(0, 39)], [(0, 41)], [(10, 30), (20, 40)], [(5, 5)]],
 )
 def test_a_saved_sum_with_other_numbers_is_refused(wrong: list[tuple[int, int]]) -> None:
     arrays = dump_sum(collected(FIRST, slice(40), first=10)._sum)
@@ -157,7 +164,7 @@ def test_a_saved_sum_with_other_numbers_is_refused(wrong: list[tuple[int, int]])
         load_sum(DESIGN.encoding, "record", arrays)
 
 
-# -- releases ----------------------------------------------------------------------------------------------------------
+# -- releases -------------------------------------------------------------------------------------
 
 
 def divided(tmp_path: Path) -> Ledger:
@@ -170,7 +177,9 @@ def divided(tmp_path: Path) -> Ledger:
 def test_each_cohort_spends_the_whole_budget_on_its_own_people(tmp_path: Path) -> None:
     ledger = divided(tmp_path)
     policies = [
-        collected(cohort, slice(cohort.first, cohort.last), first=cohort.first).release(ledger=ledger)
+        collected(cohort, slice(cohort.first, cohort.last), first=cohort.first).release(
+            ledger=ledger
+        )
         for cohort in (FIRST, SECOND)
     ]
     for policy in policies:
@@ -188,11 +197,11 @@ def test_a_release_for_everybody_is_refused_where_there_are_cohorts(tmp_path: Pa
 
 
 def test_single_decisions_of_a_cohort_are_charged_to_it(tmp_path: Path) -> None:
-    from tacit import decide_once
+    from tacit import release_decision
 
     ledger = divided(tmp_path)
     here = {"age": 61, "weight": 74}
-    decide_once(collected(FIRST, slice(50), first=0), here, epsilon=0.1, ledger=ledger)
+    release_decision(collected(FIRST, slice(50), first=0), here, epsilon=0.1, ledger=ledger)
     spent = {account.cohort: account.spent > 0 for account in ledger.accounts()}
     assert spent == {FIRST: True, SECOND: False}
     assert [account.measure for account in ledger.accounts()] == ["zcdp", "gaussian"]
@@ -211,15 +220,21 @@ def test_a_retry_is_for_the_cohort_that_was_charged_range_and_all(tmp_path: Path
     other = Cohort("first", 100, 300)  # the same name for other people, who never paid
     with pytest.raises(StateError, match="no cohort"):
         ledger.spend("once", Exponential(0.1), {}, draw=lambda: b"about others", cohort=other)
-    assert ledger.spend("once", Exponential(0.1), {}, draw=lambda: b"right", cohort=FIRST) == b"right"
+    assert (
+        ledger.spend("once", Exponential(0.1), {}, draw=lambda: b"right", cohort=FIRST) == b"right"
+    )
 
 
 def test_a_returning_user_is_counted_in_one_cohort(tmp_path: Path) -> None:
     design = small_design(unit="user")
     ledger = divided(tmp_path)
-    early = collected(FIRST, slice(0, 100), design, users=[f"user {i % 50}" for i in range(100)], first=0)
+    early = collected(
+        FIRST, slice(0, 100), design, users=[f"user {i % 50}" for i in range(100)], first=0
+    )
     early.release(ledger=ledger)
-    returning = collected(SECOND, slice(100, 200), design, users=[i % 60 for i in range(100)], first=100)
+    returning = collected(
+        SECOND, slice(100, 200), design, users=[i % 60 for i in range(100)], first=100
+    )
     returning.release(ledger=ledger, request="others")  # "7" and "user 7" are different people
     third = Cohort("third", 300, 400)
     ledger.add_cohort(third)
@@ -232,23 +247,28 @@ def test_a_returning_user_is_counted_in_one_cohort(tmp_path: Path) -> None:
 def test_marginals_of_a_cohort_are_charged_to_it(tmp_path: Path) -> None:
     ledger = divided(tmp_path)
     people = records(80)[1]
-    learned = private_marginals(people, DESIGN.problem.contexts, budget=BUDGET, ledger=ledger, cohort=FIRST)
+    learned = release_marginals(
+        people, DESIGN.problem.contexts, budget=BUDGET, ledger=ledger, cohort=FIRST
+    )
     assert learned.guarantee.private
     assert ledger.account(FIRST).remaining <= 2
     assert ledger.account(SECOND).spent == 0
     with pytest.raises(InputError, match="not all of cohort 'first'"):
-        private_marginals(records(150)[1], DESIGN.problem.contexts, budget=BUDGET, ledger=ledger, cohort=FIRST)
+        release_marginals(
+            records(150)[1], DESIGN.problem.contexts, budget=BUDGET, ledger=ledger, cohort=FIRST
+        )
     with pytest.raises(StateError, match="divided into cohorts"):
-        private_marginals(people, DESIGN.problem.contexts, budget=BUDGET, ledger=ledger)
+        release_marginals(people, DESIGN.problem.contexts, budget=BUDGET, ledger=ledger)
 
 
-# -- what would go wrong -----------------------------------------------------------------------------------------------
+# -- what would go wrong --------------------------------------------------------------------------
 
 
 def test_without_the_check_a_person_in_two_cohorts_would_be_told_more_than_promised(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The sums of both cohorts move together: two releases of the whole budget each are one of twice its rho."""
+    """The sums of both cohorts move together: two releases of the whole budget each are one of
+    twice its rho."""
     monkeypatch.setattr(Cohort, "require", lambda self, span: None)
     moved = 0.0
     for cohort in (FIRST, SECOND):

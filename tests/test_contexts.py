@@ -1,4 +1,5 @@
-"""Who will come, and what will be played: uniform, a public sample, a function, an object with sample()."""
+"""Who will come, and what will be played: uniform, a public sample, a function, an object with
+sample()."""
 
 from __future__ import annotations
 
@@ -12,10 +13,9 @@ import pytest
 from scipy.stats import chisquare, kstest
 
 from tacit import Box, Categories, InputError, Mixed, Problem
+from tacit._typing import Floats, Rng
 from tacit.contexts import PublicSample, sampler
-from tacit.tables import Floats
 
-Rng = np.random.Generator
 AGES = Box([20.0], [100.0], names=["age"])
 PATIENTS = Mixed([AGES, Categories(["f", "m"], "sex")])
 N = 20_000
@@ -66,7 +66,9 @@ def test_a_public_sample_without_a_complete_row_is_refused() -> None:
 
 
 def test_a_public_sample_with_the_wrong_columns_is_refused() -> None:
-    with pytest.raises(InputError, match="the public sample has no column 'sex': it needs age, sex and has age"):
+    with pytest.raises(
+        InputError, match="the public sample has no column 'sex': it needs age, sex and has age"
+    ):
         draw(PublicSample({"age": [30.0]}))
 
 
@@ -113,7 +115,9 @@ def test_a_law_that_returns_an_unknown_label_is_refused() -> None:
         draw(lambda n, rng: [{"age": 30.0, "sex": "x"}] * n)
 
 
-@pytest.mark.parametrize(("returned", "says"), [(None, "got NoneType"), ({"age": [1.0]}, "no column 'sex'")])
+@pytest.mark.parametrize(
+    ("returned", "says"), [(None, "got NoneType"), ({"age": [1.0]}, "no column 'sex'")]
+)
 def test_a_law_that_returns_something_else_is_refused(returned: Any, says: str) -> None:
     with pytest.raises(InputError, match=f"the generator's table.*{says}"):
         draw(lambda n, rng: returned, n=1)
@@ -146,19 +150,27 @@ def test_a_table_is_no_law_and_is_not_repeated(law: Any) -> None:
 
 def test_a_problem_draws_actions_under_play_and_contexts_under_its_generator() -> None:
     doses = Box([0.0], [10.0], names=["dose"])
-    problem = Problem(doses, PATIENTS, generator=Old(), play=lambda n, rng: rng.uniform(0, 5, size=n))
+    problem = Problem(
+        doses, PATIENTS, generator=Old(), play=lambda n, rng: rng.uniform(0, 5, size=n)
+    )
     points = problem.public_points(N, rng())
     assert points.shape == (N, 3)
     assert kstest(2 * points[:, 0], "uniform").pvalue > ALARM
     assert kstest(4 * (points[:, 1] - 0.75), "uniform").pvalue > ALARM
-    assert abs(np.corrcoef(points[:, 0], points[:, 1])[0, 1]) < 5 / math.sqrt(N)  # five deviations: 6e-7
+    assert abs(np.corrcoef(points[:, 0], points[:, 1])[0, 1]) < 5 / math.sqrt(
+        N
+    )  # five deviations: 6e-7
 
 
 def test_a_problem_may_have_been_played_as_a_public_sample_says() -> None:
-    problem = Problem(Categories(["a", "b", "c"], "arm"), AGES, play=PublicSample(["a", "a", "a", "b"]))
+    problem = Problem(
+        Categories(["a", "b", "c"], "arm"), AGES, play=PublicSample(["a", "a", "a", "b"])
+    )
     arms = problem.public_points(N, rng())[:, 0]
     assert set(arms) == {0.0, 0.5}
-    assert abs(np.mean(arms == 0.0) - 0.75) < 5 * math.sqrt(0.75 * 0.25 / N)  # five deviations: 6e-7
+    assert abs(np.mean(arms == 0.0) - 0.75) < 5 * math.sqrt(
+        0.75 * 0.25 / N
+    )  # five deviations: 6e-7
 
 
 @pytest.mark.parametrize("side", ["play", "generator"])

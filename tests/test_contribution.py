@@ -22,7 +22,10 @@ def exact_norm2(row: np.ndarray) -> int:
     return sum(int(value) ** 2 for value in row)
 
 
-@given(rows=arrays(np.float64, (5, 7), elements=st.one_of(ANY_FLOAT, NEAR_ONE)), bits=st.integers(1, 29))
+@given(
+    rows=arrays(np.float64, (5, 7), elements=st.one_of(ANY_FLOAT, NEAR_ONE)),
+    bits=st.integers(1, 29),
+)
 @example(rows=np.full((5, 7), 1 / np.sqrt(7)), bits=24)
 @example(rows=np.full((5, 7), np.nextafter(0, 1)), bits=24)
 @example(rows=np.full((5, 7), 1e308), bits=24)
@@ -44,7 +47,8 @@ def test_replacing_one_record_moves_the_sum_by_at_most_the_sensitivity(
     encoding = Encoding(rank=5, horizon=10)
     neighbour = rows.copy()
     neighbour[at] = other
-    a, b = encoding.encode(rows), encoding.encode(neighbour)
+    a = encoding.encode(rows)
+    b = encoding.encode(neighbour)
     difference = [sum(int(v) for v in a[:, j]) - sum(int(v) for v in b[:, j]) for j in range(5)]
     assert sum(value**2 for value in difference) <= encoding.sensitivity**2
 
@@ -52,14 +56,16 @@ def test_replacing_one_record_moves_the_sum_by_at_most_the_sensitivity(
 def test_add_remove_sensitivity_would_not_cover_replacement() -> None:
     """The mutant: bound instead of 2 * bound. Opposite unit records break it."""
     encoding = Encoding(rank=3, horizon=10)
-    up, down = np.array([[1.0, 0.0, 0.0]]), np.array([[-1.0, 0.0, 0.0]])
+    up = np.array([[1.0, 0.0, 0.0]])
+    down = np.array([[-1.0, 0.0, 0.0]])
     difference = encoding.encode(up) - encoding.encode(down)
     assert exact_norm2(difference[0]) > encoding.bound**2
     assert exact_norm2(difference[0]) == encoding.sensitivity**2
 
 
 def test_without_the_shrink_rounding_would_break_the_bound() -> None:
-    """The mutant: rint alone. Unit rows in general position round outside the ball about half of the time."""
+    """The mutant: rint alone. Unit rows in general position round outside the ball about half of
+    the time."""
     rng = np.random.default_rng(1)
     rows = rng.normal(size=(200, 50))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
@@ -86,11 +92,14 @@ def test_a_row_with_a_value_that_is_no_number_adds_nothing(bad: float) -> None:
 @given(st.lists(st.integers(0, 2**62 - 1), min_size=1, max_size=20))
 @example([0, 1, 2, 3, 4, 2**62 - 1, (2**31 - 1) ** 2, (2**31 - 1) ** 2 - 1, (2**26 + 1) ** 2 - 1])
 def test_vector_isqrt_equals_python_isqrt(values: list[int]) -> None:
-    assert _isqrt(np, np.array(values, dtype=np.int64)).tolist() == [isqrt(value) for value in values]
+    assert _isqrt(np, np.array(values, dtype=np.int64)).tolist() == [
+        isqrt(value) for value in values
+    ]
 
 
 @pytest.mark.parametrize(
-    ("rank", "horizon", "bits"), [(10, 10, 30), (2**20, 10, 24), (10, 2**40, 24), (0, 1, 8), (1, 0, 8)]
+    ("rank", "horizon", "bits"),
+    [(10, 10, 30), (2**20, 10, 24), (10, 2**40, 24), (0, 1, 8), (1, 0, 8)],
 )
 def test_what_could_overflow_is_refused_before_any_data(rank: int, horizon: int, bits: int) -> None:
     with pytest.raises(InputError):
@@ -106,8 +115,11 @@ def test_the_largest_admitted_encoding_does_not_overflow() -> None:
 
 
 def test_narrow_floats_are_widened_before_they_are_scaled() -> None:
-    """In float16 the scaled value overflows, and a cast turns it into the one integer whose abs is negative."""
-    units = Encoding(rank=2, horizon=10).encode(np.array([[1.0, 0.5], [0.25, 0.25]], dtype=np.float16))
+    """In float16 the scaled value overflows, and a cast turns it into the one integer whose abs is
+    negative."""
+    units = Encoding(rank=2, horizon=10).encode(
+        np.array([[1.0, 0.5], [0.25, 0.25]], dtype=np.float16)
+    )
     assert all(exact_norm2(row) <= 2**48 for row in units)
     assert units[1].tolist() == [2**22, 2**22]
 

@@ -1,6 +1,8 @@
-"""Writers killed at random moments: nobody is answered twice, nothing that was answered is forgotten.
+"""Writers killed at random moments: nobody is answered twice, nothing that was answered is
+forgotten.
 
-A short run of benchmarks/crash.py. A broken ledger must be found out within 200 kills; it takes about 20.
+A short run of benchmarks/crash.py. A broken ledger must be found out within 200 kills; it takes
+about 20.
 """
 
 from __future__ import annotations
@@ -8,7 +10,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,11 +18,17 @@ from databases import Urls
 
 pytest_plugins = ["databases"]
 
-BENCHMARK = Path(__file__).parent.parent / "benchmarks" / "crash.py"
-
 
 def crash(*options: str, kills: int) -> list[dict[str, Any]]:
-    command = [sys.executable, str(BENCHMARK), "--json", "--kills", str(kills), *options]
+    command = [
+        sys.executable,
+        "-m",
+        "tacit_lab.benchmarks.crash",
+        "--json",
+        "--kills",
+        str(kills),
+        *options,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode in (0, 1), done.stderr
     results: list[dict[str, Any]] = json.loads(done.stdout)
@@ -47,7 +54,11 @@ def test_no_kill_fools_a_ledger_or_a_study_on_a_server(postgres_urls: Urls) -> N
 
 @pytest.mark.parametrize(
     ("broken", "shows"),
-    [("own-draw", ["conflicts"]), ("bill-later", ["lost", "conflicts"]), ("two-payments", ["overspends"])],
+    [
+        ("own-draw", ["conflicts"]),
+        ("bill-later", ["lost", "conflicts"]),
+        ("two-payments", ["overspends"]),
+    ],
 )
 def test_a_ledger_that_can_be_fooled_is_found_out(broken: str, shows: list[str]) -> None:
     (result,) = crash("--what", "ledger", "--ledger", broken, kills=200)

@@ -1,4 +1,5 @@
-"""The decoder: learns from released numbers who came and how smooth the reward is, and knows what it does not know."""
+"""The decoder: learns from released numbers who came and how smooth the reward is, and knows what
+it does not know."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ import pytest
 
 import tacit
 from tacit import Budget
+from tacit._typing import Floats
 from tacit.contexts.cells import Cells, probabilities
 from tacit.decoder import Read
 from tacit.decoder.evidence import Evidence, choose
@@ -18,15 +20,18 @@ from tacit.decoder.kinds import kinds
 from tacit.design.layout import Layout
 from tacit.kernels import RBF, Categorical, Joint, Kernel, Matern, Separable
 from tacit.kernels.ard import action_lengthscales, lengthscales, spread, with_lengthscales
-from tacit.tables import Floats
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
-UNIT: Any = {"actions": tacit.Box([0.0], [1.0], names=["x"]), "contexts": tacit.Box([0.0], [1.0], names=["c"])}
+UNIT: Any = {
+    "actions": tacit.Box([0.0], [1.0], names=["x"]),
+    "contexts": tacit.Box([0.0], [1.0], names=["c"]),
+}
 
 
 def bumps(kernel: Kernel, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """40 random kernel bumps scaled to max |f| = 0.9."""
-    centres, weights = rng.random((40, 2)), rng.normal(size=40)
+    centres = rng.random((40, 2))
+    weights = rng.normal(size=40)
     grid = np.linspace(0, 1, 41)
     points = np.column_stack([np.repeat(grid, 41), np.tile(grid, 41)])
     return centres, weights * 0.9 / np.abs(kernel(points, centres) @ weights).max()
@@ -69,14 +74,19 @@ def test_ninety_percent_intervals_cover_the_truth() -> None:
 
 
 def test_labels_have_additive_relatives_with_the_same_lengthscales() -> None:
-    contexts = tacit.Mixed.of(age=(0, 1), kind=["a", "b", "c"], weight=(0, 1), site=["north", "south"])
+    contexts = tacit.Mixed.of(
+        age=(0, 1), kind=["a", "b", "c"], weight=(0, 1), site=["north", "south"]
+    )
     problem = tacit.Problem(tacit.Box.of(dose=(0, 1)), contexts)
     found = kinds(problem.k, problem.dimension)
     assert len(found) == 4  # itself, rougher, smoother, additive in the contexts
     assert {tuple(lengthscales(kernel)) for kernel in found} == {(0.3, 0.3, 0.3)}
     points = problem.public_points(30, np.random.default_rng(0))
-    one, labels = tacit.Matern(2.5, 0.3), tacit.Categorical(0.15)
-    parts = [k(points[:, [j]], points[:, [j]]) for k, j in ((one, 1), (one, 3), (labels, 2), (labels, 4))]
+    one = tacit.Matern(2.5, 0.3)
+    labels = tacit.Categorical(0.15)
+    parts = [
+        k(points[:, [j]], points[:, [j]]) for k, j in ((one, 1), (one, 3), (labels, 2), (labels, 4))
+    ]
     expected = one(points[:, :1], points[:, :1]) * np.mean(parts, axis=0)
     assert np.allclose(found[-1](points, points), expected)
 
@@ -95,7 +105,8 @@ def test_counts_of_contexts_come_back_from_the_sum() -> None:
     assert cells.size == 12 + 12 + 3
     layout = Layout(5, cells, 0.2, 0.01, 0.02)
     rng = np.random.default_rng(0)
-    contexts, y = domain.sample_points(1000, rng), rng.uniform(-1, 1, 1000)
+    contexts = domain.sample_points(1000, rng)
+    y = rng.uniform(-1, 1, 1000)
     influence = rng.normal(size=(1000, 5))
     influence /= np.linalg.norm(influence, axis=1, keepdims=True)
     rows = layout.rows(influence, np.ones(1000), y, contexts, np.ones(1000))
@@ -125,8 +136,10 @@ def test_nobody_came(advantage: bool) -> None:
 
 
 def test_noise_in_how_many_came_does_not_matter() -> None:
-    """How many records there are is public: noise that all counts of a column share says nothing about its law."""
-    rng, cells = np.random.default_rng(0), Cells(tacit.Box([0, 0], [1, 1]))
+    """How many records there are is public: noise that all counts of a column share says nothing
+    about its law."""
+    rng = np.random.default_rng(0)
+    cells = Cells(tacit.Box([0, 0], [1, 1]))
     counts = cells.onehot(rng.beta(2, 5, size=(3000, 2))).sum(axis=0)
     right = cells.laws(counts, 10.0, 3000)
     for shift in (-300.0, 300.0):  # the sum is then negative, or more than twice as large
@@ -135,11 +148,13 @@ def test_noise_in_how_many_came_does_not_matter() -> None:
 
 
 def test_a_wrong_guess_of_who_comes_is_mended_by_the_counts() -> None:
-    """Contexts crowd at one end. Knowing it, the decoder predicts rewards better than one that believes uniform."""
+    """Contexts crowd at one end. Knowing it, the decoder predicts rewards better than one that
+    believes uniform."""
     rng = np.random.default_rng(3)
     problem = tacit.Problem(kernel=Matern(2.5, 0.3), reward_range=(-1, 1), **UNIT)
     designs = [
-        tacit.Design.build(problem, horizon=20_000, budget=BUDGET, rng=0, context_share=share) for share in (0.15, 0.0)
+        tacit.Design.build(problem, horizon=20_000, budget=BUDGET, rng=0, context_share=share)
+        for share in (0.15, 0.0)
     ]
     errors = np.zeros(2)
     for _ in range(4):
@@ -164,9 +179,14 @@ def test_lengthscales_are_read_and_replaced_wherever_they_stand() -> None:
     assert np.allclose(whole(points, points), kernel(points, points))
 
 
-def learned_policy(advantage: bool = False, level: float = 0.0) -> tuple[tacit.Policy, Floats, Floats]:
-    """A policy with the points and the mean rewards that it learned from; `level` is added to all rewards."""
-    problem = tacit.Problem(kernel=Matern(2.5, 0.3), reward_range=(-1, 1), advantage=advantage, **UNIT)
+def learned_policy(
+    advantage: bool = False, level: float = 0.0
+) -> tuple[tacit.Policy, Floats, Floats]:
+    """A policy with the points and the mean rewards that it learned from; `level` is added to all
+    rewards."""
+    problem = tacit.Problem(
+        kernel=Matern(2.5, 0.3), reward_range=(-1, 1), advantage=advantage, **UNIT
+    )
     design = tacit.Design.build(problem, horizon=20_000, budget=BUDGET, rng=0)
     rng = np.random.default_rng(4)
     truth = Joint(Matern(2.5, 0.3))
@@ -184,7 +204,8 @@ def test_draws_from_the_posterior_have_its_mean_and_spread() -> None:
     at = (W[:50, :1], W[:50, 1:])
     rng = np.random.default_rng(0)
     draws = np.stack([policy.sample(rng).mean(*at) for _ in range(300)])
-    mean, std = policy.mean(*at), policy.std(*at)
+    mean = policy.mean(*at)
+    std = policy.std(*at)
     assert np.abs((draws.mean(axis=0) - mean) / std).max() < 7 / np.sqrt(300)
     assert np.allclose(draws.std(axis=0) / std, 1.0, atol=0.25)
     thompson = policy.sample(rng)
@@ -209,10 +230,14 @@ def lost_advantage(looks: int, level: float) -> float:
     problem = tacit.Problem(kernel=Matern(2.5, 0.3), reward_range=(-1, 1), advantage=True, **UNIT)
     budget = Budget(epsilon=3.0, delta=1e-6)
     design = tacit.Design.build(problem, horizon=5000, budget=budget, rng=0, looks=looks, rank=80)
-    truth, actions, rng, errors = Joint(Matern(2.5, 0.3)), np.linspace(0, 1, 64)[:, None], np.random.default_rng(6), []
+    truth = Joint(Matern(2.5, 0.3))
+    actions = np.linspace(0, 1, 64)[:, None]
+    rng = np.random.default_rng(6)
+    errors = []
     for _ in range(2):
         centres, weights = bumps(truth, rng)
-        W, C = rng.random((5000, 2)), rng.random((60, 1))
+        W = rng.random((5000, 2))
+        C = rng.random((60, 1))
         y = np.clip(0.3 * truth(W, centres) @ weights + level + 0.1 * rng.normal(size=5000), -1, 1)
         statistic = design.statistic()
         statistic.add_points(W, y)
@@ -233,9 +258,13 @@ def pairs(actions: Floats, contexts: Floats) -> list[Floats]:
 
 
 @pytest.mark.parametrize("looks", [1, 2])
-def test_the_level_of_rewards_is_not_taken_for_advantages(looks: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clipped influences are not centred over the actions: a decoder that forgets the level finds it in the sum."""
-    aware, told = lost_advantage(looks, level=0.6), Read.told
+def test_the_level_of_rewards_is_not_taken_for_advantages(
+    looks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Clipped influences are not centred over the actions: a decoder that forgets the level finds
+    it in the sum."""
+    aware = lost_advantage(looks, level=0.6)
+    told = Read.told
     monkeypatch.setattr(Read, "told", lambda read, law: told(replace(read, level=0.0), law))
     assert aware < 0.3 * lost_advantage.__wrapped__(looks, level=0.6)
 
@@ -260,7 +289,8 @@ def test_a_problem_remembers_that_it_asks_for_the_advantage() -> None:
 
 
 def test_the_kind_of_kernel_is_told_by_the_evidence_when_it_is_clear() -> None:
-    """A rough function (Matern 3/2) is seen through smooth features; a release with little noise tells."""
+    """A rough function (Matern 3/2) is seen through smooth features; a release with little noise
+    tells."""
     rng = np.random.default_rng(0)
     U = rng.random((60, 2))
     own = Separable(RBF((0.3,)), RBF((0.3,)), 1)
@@ -282,7 +312,8 @@ def test_kinds_are_relatives_with_the_same_lengthscales() -> None:
     points = np.random.default_rng(0).random((5, 3))
     additive = found[-1](points, points)
     expected = Matern(2.5, 0.3)(points[:, :1], points[:, :1]) * (
-        0.5 * Matern(2.5, 0.5)(points[:, 1:2], points[:, 1:2]) + 0.5 * Matern(2.5, 0.7)(points[:, 2:], points[:, 2:])
+        0.5 * Matern(2.5, 0.5)(points[:, 1:2], points[:, 1:2])
+        + 0.5 * Matern(2.5, 0.7)(points[:, 2:], points[:, 2:])
     )
     assert np.allclose(additive, expected)
     assert kinds(Categorical(0.5), 1) == [Categorical(0.5)]
@@ -290,7 +321,9 @@ def test_kinds_are_relatives_with_the_same_lengthscales() -> None:
 
 def test_the_gradient_of_the_evidence_is_the_slope_of_the_evidence() -> None:
     rng = np.random.default_rng(1)
-    U, M, z = rng.random((30, 2)), rng.normal(size=(12, 30)), 3 * rng.normal(size=12)
+    U = rng.random((30, 2))
+    M = rng.normal(size=(12, 30))
+    z = 3 * rng.normal(size=12)
     evidence = Evidence(U, M, z, 0.25)
     kernel = spread(Separable(Matern(2.5, 0.3), RBF(0.5), 1), 2)
     x = np.log([0.2, 0.25, 0.6])

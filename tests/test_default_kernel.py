@@ -1,4 +1,5 @@
-"""The default kernel goes the whole way: design, records, both looks, decisions, files, workers, plans."""
+"""The default kernel goes the whole way: design, records, both looks, decisions, files, workers,
+plans."""
 
 from __future__ import annotations
 
@@ -9,12 +10,14 @@ import numpy as np
 import pytest
 
 from tacit import Box, Budget, Categories, Design, Mixed, Policy, Problem, plan, refine
-from tacit.collect.task import counter_for, shipped
-from tacit.tables import Floats
+from tacit._typing import Floats
+from tacit.logs.worker import counter_for, shipped
 
 BUDGET = Budget(epsilon=3.0, delta=1e-6)
 LEVELS = ["a", "b", "c", "d"]
-RIGHT = np.array([0.2, 0.8, 0.3, 0.9])  # the right dose of each label: no order of them makes a scale
+RIGHT = np.array(
+    [0.2, 0.8, 0.3, 0.9]
+)  # the right dose of each label: no order of them makes a scale
 PEOPLE = Mixed.of(age=(18, 95), kind=LEVELS)
 PROBLEMS: dict[str, Problem] = {
     "contexts": Problem(Box.of(dose=(0, 1)), PEOPLE),
@@ -25,7 +28,8 @@ PROBLEMS: dict[str, Problem] = {
 
 
 def played(problem: Problem, n: int, seed: int = 0) -> tuple[Floats, Floats]:
-    """Points and rewards in [-1, 1]: each label has a right value of the first action, far from its neighbours'."""
+    """Points and rewards in [-1, 1]: each label has a right value of the first action, far from its
+    neighbours'."""
     rng = np.random.default_rng(seed)
     points = problem.public_points(n, rng)
     right = RIGHT[np.rint(points[:, -1] * 3).astype(int)]
@@ -33,7 +37,9 @@ def played(problem: Problem, n: int, seed: int = 0) -> tuple[Floats, Floats]:
 
 
 def design_of(problem: Problem) -> Design:
-    return Design.build(problem, horizon=2000, budget=BUDGET, rng=0, rank=32, public_points=2048, looks=2)
+    return Design.build(
+        problem, horizon=2000, budget=BUDGET, rng=0, rank=32, public_points=2048, looks=2
+    )
 
 
 def learned(design: Design, points: Floats, y: Floats, rng: np.random.Generator) -> Policy:
@@ -54,7 +60,8 @@ def test_labels_without_an_order_are_learned_and_saved(name: str, tmp_path: Path
     people = problem.draw_contexts(200, rng)
     chosen = policy.decide_points(people)
     right = RIGHT[np.rint(people[:, -1] * 3).astype(int)]
-    # Seed and noise are fixed. A random dose is 0.35 away on average; the nearest arm of four, up to 0.14.
+    # Seed and noise are fixed. A random dose is 0.35 away on average; the nearest arm of four, up
+    # to 0.14.
     assert np.mean(np.abs(chosen[:, 0] - right)) < 0.18
 
     loaded = Policy.load(policy.save(tmp_path / "policy"))
@@ -64,9 +71,14 @@ def test_labels_without_an_order_are_learned_and_saved(name: str, tmp_path: Path
 
 
 def test_labels_without_an_order_are_planned() -> None:
-    errors = [plan(PROBLEMS["labels only"], horizon=n, budget=BUDGET).forecast.expected_error for n in (500, 50_000)]
+    errors = [
+        plan(PROBLEMS["labels only"], horizon=n, budget=BUDGET).forecast.expected_error
+        for n in (500, 50_000)
+    ]
     assert 0 <= errors[1] < errors[0] < 1
-    with_numbers = plan(PROBLEMS["contexts"], horizon=2000, budget=BUDGET, rank=24, lengthscales=(0.2, 0.5))
+    with_numbers = plan(
+        PROBLEMS["contexts"], horizon=2000, budget=BUDGET, rank=24, lengthscales=(0.2, 0.5)
+    )
     assert 0 < with_numbers.forecast.expected_error < 1
 
 
@@ -86,5 +98,7 @@ def test_one_record_at_a_time_writes_the_same_rows_as_many() -> None:
     points, y = played(problem, 64)
     known = np.ones(len(y))
     many: Any = design.rows(points, y, known)
-    alone = np.vstack([design.rows(points[i : i + 1], y[i : i + 1], known[i : i + 1]) for i in range(64)])
+    alone = np.vstack(
+        [design.rows(points[i : i + 1], y[i : i + 1], known[i : i + 1]) for i in range(64)]
+    )
     assert np.allclose(many, alone, rtol=0, atol=1e-12)

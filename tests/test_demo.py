@@ -31,7 +31,9 @@ def result() -> DemoResult:
 
 @pytest.fixture(scope="module")
 def page(result: DemoResult, tmp_path_factory: pytest.TempPathFactory) -> str:
-    return write_report(result, tmp_path_factory.mktemp("report") / "deep" / "report.html").read_text(encoding="utf-8")
+    return write_report(
+        result, tmp_path_factory.mktemp("report") / "deep" / "report.html"
+    ).read_text(encoding="utf-8")
 
 
 def people(**columns: object) -> patients.Patients:
@@ -39,7 +41,7 @@ def people(**columns: object) -> patients.Patients:
     return {name: np.atleast_1d(np.asarray(value)) for name, value in (typical | columns).items()}
 
 
-# -- patients --------------------------------------------------------------------------------------------------
+# -- patients -------------------------------------------------------------------------------------
 
 
 def test_formula_gives_the_hand_computed_doses() -> None:
@@ -72,7 +74,11 @@ def test_genotypes_are_listed_from_the_highest_dose_to_the_lowest() -> None:
 def test_patients_are_in_range_and_of_the_stated_population() -> None:
     n = 200_000
     came = patients.sample_patients(n, np.random.default_rng(0))
-    for name, (low, high) in (("age", patients.AGE), ("height", patients.HEIGHT), ("weight", patients.WEIGHT)):
+    for name, (low, high) in (
+        ("age", patients.AGE),
+        ("height", patients.HEIGHT),
+        ("weight", patients.WEIGHT),
+    ):
         assert came[name].min() >= low
         assert came[name].max() <= high
     assert np.corrcoef(came["height"], came["weight"])[0, 1] == pytest.approx(0.5, abs=0.05)
@@ -80,7 +86,9 @@ def test_patients_are_in_range_and_of_the_stated_population() -> None:
         assert sum(shares.values()) == pytest.approx(1.0)
         for genotype, share in shares.items():
             sd = np.sqrt(share * (1 - share) / n)
-            assert abs((came[name] == genotype).mean() - share) < 6 * sd  # seeded; 2e-9 for a fresh seed
+            assert (
+                abs((came[name] == genotype).mean() - share) < 6 * sd
+            )  # seeded; 2e-9 for a fresh seed
 
 
 def test_formula_errs_as_much_as_published() -> None:
@@ -94,15 +102,21 @@ def test_formula_errs_as_much_as_published() -> None:
 
 def test_reward_falls_from_one_to_zero() -> None:
     right = np.array([30.0, 30.0, 30.0, 30.0])
-    assert patients.reward(np.array([30.0, 15.0, 60.0, 99.0]), right).tolist() == [1.0, 0.5, 0.0, 0.0]
+    assert patients.reward(np.array([30.0, 15.0, 60.0, 99.0]), right).tolist() == [
+        1.0,
+        0.5,
+        0.0,
+        0.0,
+    ]
 
 
-# -- the study -------------------------------------------------------------------------------------------------
+# -- the study ------------------------------------------------------------------------------------
 
 
 def test_private_policy_beats_the_best_fixed_dose(result: DemoResult) -> None:
-    # Over 40 seeds the gain was 0.0797 with standard deviation 0.0040, the smallest 0.069. From these, a fresh one
-    # falls below 0.04 with probability 2e-12 (Student's t with 39 degrees of freedom): well under 1e-6.
+    # Over 40 seeds the gain was 0.0797 with standard deviation 0.0040, the smallest 0.069. From
+    # these, a fresh one falls below 0.04 with probability 2e-12 (Student's t with 39 degrees of
+    # freedom): well under 1e-6.
     assert result.gain.reward > 0.04
     assert result.reward_uniform < 0.3 < 0.58 < result.reward_best_fixed < result.reward_private
 
@@ -118,7 +132,12 @@ def test_release_is_real_charged_and_private(result: DemoResult) -> None:
 def test_noise_is_fresh_where_patients_are_seeded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tacit.demo.study.RANK", 30)
     seen: list[str] = []
-    one = run_demo(rounds=300, seed=2, patients_to_test=200, progress=lambda what, done, total: seen.append(what))
+    one = run_demo(
+        rounds=300,
+        seed=2,
+        patients_to_test=200,
+        progress=lambda what, done, total: seen.append(what),
+    )
     two = run_demo(rounds=300, seed=2, patients_to_test=200)
     assert {"adding records", "release and decode", "fresh patients"} <= set(seen)
     assert np.array_equal(one.tested.right, two.tested.right)
@@ -127,7 +146,15 @@ def test_noise_is_fresh_where_patients_are_seeded(monkeypatch: pytest.MonkeyPatc
 
 def test_figures_are_plain_data(result: DemoResult) -> None:
     figures = json.loads(json.dumps(result.to_json()))
-    expected = {"rounds", "epsilon", "delta", "reward_uniform", "reward_best_fixed", "reward_formula", "reward_private"}
+    expected = {
+        "rounds",
+        "epsilon",
+        "delta",
+        "reward_uniform",
+        "reward_best_fixed",
+        "reward_formula",
+        "reward_private",
+    }
     assert expected | {"seconds"} <= set(figures)
     assert figures["rounds"] == 5000
 
@@ -137,13 +164,15 @@ def test_result_is_frozen(result: DemoResult) -> None:
         result.rounds = 1  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("wrong", [{"seed": -1}, {"patients_to_test": 1}, {"rounds": 0}, {"epsilon": -1.0}])
+@pytest.mark.parametrize(
+    "wrong", [{"seed": -1}, {"patients_to_test": 1}, {"rounds": 0}, {"epsilon": -1.0}]
+)
 def test_wrong_arguments_are_named(wrong: dict[str, int]) -> None:
     with pytest.raises(InputError, match=next(iter(wrong)).replace("rounds", "horizon")):
         run_demo(**wrong)  # type: ignore[arg-type]
 
 
-# -- the report ------------------------------------------------------------------------------------------------
+# -- the report -----------------------------------------------------------------------------------
 
 
 def test_report_stands_alone(page: str) -> None:
@@ -157,9 +186,18 @@ def test_report_stands_alone(page: str) -> None:
 def test_report_says_what_is_promised_and_what_was_measured(page: str, result: DemoResult) -> None:
     assert str(result.policy.guarantee).replace("'", "&#x27;") in page
     assert "Not protected" in page
-    for value in (f"{result.reward_private:.3f}", f"{result.reward_best_fixed:.3f}", f"{result.reward_formula:.3f}"):
+    for value in (
+        f"{result.reward_private:.3f}",
+        f"{result.reward_best_fixed:.3f}",
+        f"{result.reward_formula:.3f}",
+    ):
         assert value in page
-    for value in ("5,000", f"<td>{result.rank}</td>", f"<td>{result.tau:.3g}</td>", f"<td>{result.clip:.3g}</td>"):
+    for value in (
+        "5,000",
+        f"<td>{result.rank}</td>",
+        f"<td>{result.tau:.3g}</td>",
+        f"<td>{result.clip:.3g}</td>",
+    ):
         assert value in page
     assert "$" not in page  # every blank was filled in
 
@@ -173,7 +211,9 @@ def test_ids_in_the_report_are_unique(page: str) -> None:
 
 def test_report_admits_when_nothing_was_learned(result: DemoResult, tmp_path: Path) -> None:
     poor = dataclasses.replace(result, gain=Measured(reward=0.001, margin=0.002))
-    assert "one dose for all does as well" in write_report(poor, tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "one dose for all does as well" in write_report(
+        poor, tmp_path / "report.html"
+    ).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(("name", "starts"), [("demo.png", b"\x89PNG"), ("demo.svg", b"<?xml")])
@@ -191,7 +231,7 @@ def test_without_matplotlib_the_error_says_what_to_install(
     assert not list(tmp_path.iterdir())
 
 
-# -- examples --------------------------------------------------------------------------------------------------
+# -- examples -------------------------------------------------------------------------------------
 
 
 def load(name: str) -> tuple[dict[str, object], Problem]:

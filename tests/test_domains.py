@@ -17,9 +17,9 @@ from scipy.stats import beta, chisquare, kstest
 from laws import DomainLaws
 from laws.domains import looks_spread, looks_uniform
 from tacit import Ball, Box, Catalogue, Categories, InputError, Mixed, Simplex
+from tacit._typing import Floats
 from tacit.domains import Domain, sees_batches
 from tacit.spec import dump
-from tacit.tables import Floats
 
 ALARM = 1e-6  # each statistical test refuses the right thing with at most this probability
 N = 20_000
@@ -53,7 +53,12 @@ class TestBox(DomainLaws):
 
 class TestBall(DomainLaws):
     @pytest.fixture(
-        params=[Ball([3.0]), Ball([0.0, 0.0], names=["u", "v"]), Ball([1.0, -2.0, 5.0], 10.0), Ball([0.0] * 5, 0.1)],
+        params=[
+            Ball([3.0]),
+            Ball([0.0, 0.0], names=["u", "v"]),
+            Ball([1.0, -2.0, 5.0], 10.0),
+            Ball([0.0] * 5, 0.1),
+        ],
     )
     def domain(self, request: pytest.FixtureRequest) -> Domain:
         return cast(Domain, request.param)
@@ -76,12 +81,14 @@ class TestBall(DomainLaws):
             assert kstest(column, beta(0.5, (d - 1) / 2).cdf).pvalue > ALARM
             assert kstest(column, beta(0.5, d / 2).cdf).pvalue < ALARM
         signs = np.count_nonzero(offset > 0, axis=0)
-        # P(|Binomial(N, 1/2) - N/2| > 5.5 sigma) < 1e-6 in each of at most five coordinates, together 2e-7.
+        # P(|Binomial(N, 1/2) - N/2| > 5.5 sigma) < 1e-6 in each of at most five coordinates,
+        # together 2e-7.
         assert (np.abs(signs - N / 2) < 5.5 * math.sqrt(N) / 2).all()
 
     def test_density_integrates_to_one(self, domain: Domain) -> None:
         """Monte Carlo over the enclosing cube, five standard deviations (6e-7)."""
-        r, d = cast(Ball, domain).radius, domain.dimension
+        r = cast(Ball, domain).radius
+        d = domain.dimension
         share = np.mean(np.linalg.norm(rng().uniform(-1, 1, size=(N, d)), axis=1) <= 1)
         error = math.sqrt(share * (1 - share) / N) / share
         assert domain.density * (2 * r) ** d * share == pytest.approx(1.0, rel=5 * error + 1e-12)
@@ -103,7 +110,9 @@ class TestBall(DomainLaws):
 
 
 class TestSimplex(DomainLaws):
-    @pytest.fixture(params=[Simplex(2), Simplex(3, names=["tv", "radio", "web"]), Simplex(4), Simplex(7)])
+    @pytest.fixture(
+        params=[Simplex(2), Simplex(3, names=["tv", "radio", "web"]), Simplex(4), Simplex(7)]
+    )
     def domain(self, request: pytest.FixtureRequest) -> Domain:
         return cast(Domain, request.param)
 
@@ -118,7 +127,8 @@ class TestSimplex(DomainLaws):
         assert not looks_uniform(domain, wrong / wrong.sum(axis=1, keepdims=True))
 
     def test_density_integrates_to_one(self, domain: Domain) -> None:
-        """The area is sqrt(k) times the volume under the first k - 1 shares; Monte Carlo, five deviations (6e-7)."""
+        """The area is sqrt(k) times the volume under the first k - 1 shares; Monte Carlo, five
+        deviations (6e-7)."""
         k = domain.dimension
         if k > 4:
             pytest.skip("too small a volume for Monte Carlo")
@@ -127,7 +137,9 @@ class TestSimplex(DomainLaws):
         assert domain.density * math.sqrt(k) * share == pytest.approx(1.0, rel=5 * error + 1e-12)
 
     @given(st.lists(st.floats(-1e300, 1e300), min_size=3, max_size=3))
-    def test_shares_add_up_to_one_and_adding_a_constant_changes_nothing(self, row: list[float]) -> None:
+    def test_shares_add_up_to_one_and_adding_a_constant_changes_nothing(
+        self, row: list[float]
+    ) -> None:
         share = Simplex(3).project([row])
         assert share.sum() == pytest.approx(1.0)
         assert (share >= 0).all()
@@ -145,7 +157,10 @@ class FiniteLaws(DomainLaws):
         labels, counts = np.unique(domain.sample(N, rng()).astype(str), return_counts=True)
         assert len(labels) == len(domain.candidate_points(1))
         assert chisquare(counts).pvalue > ALARM
-        assert chisquare(counts * np.linspace(0.8, 1.2, len(counts)) / 1.0, sum_check=False).pvalue < ALARM
+        assert (
+            chisquare(counts * np.linspace(0.8, 1.2, len(counts)) / 1.0, sum_check=False).pvalue
+            < ALARM
+        )
 
     def test_probabilities_add_up_to_one(self, domain: Domain) -> None:
         assert domain.density * len(domain.candidate_points(1)) == pytest.approx(1.0)
@@ -157,7 +172,9 @@ class FiniteLaws(DomainLaws):
 class TestCatalogue(FiniteLaws):
     @pytest.fixture(
         params=[
-            Catalogue([[1.0, 200.0], [2.0, 100.0], [3.0, 400.0], [3.0, 100.0]], ids=["a", "b", "c", "d"]),
+            Catalogue(
+                [[1.0, 200.0], [2.0, 100.0], [3.0, 400.0], [3.0, 100.0]], ids=["a", "b", "c", "d"]
+            ),
             Catalogue(rng().normal(size=(40, 3)), names=["film"]),
             Catalogue([5.0, 6.0, 9.0], ids=[101, 102, 2**60 + 1]),
         ],
@@ -166,7 +183,10 @@ class TestCatalogue(FiniteLaws):
         return cast(Domain, request.param)
 
     def test_a_feature_that_never_varies_sits_in_the_middle(self) -> None:
-        assert Catalogue([[1.0, 7.0], [2.0, 7.0]]).candidate_points(2).tolist() == [[0.0, 0.5], [1.0, 0.5]]
+        assert Catalogue([[1.0, 7.0], [2.0, 7.0]]).candidate_points(2).tolist() == [
+            [0.0, 0.5],
+            [1.0, 0.5],
+        ]
 
     def test_items_with_the_same_features_are_one_item_to_the_model(self) -> None:
         twins = Catalogue([[1.0], [1.0], [2.0]], ids=["first", "second", "third"])
@@ -213,7 +233,9 @@ class TestCategories(FiniteLaws):
     def domain(self, request: pytest.FixtureRequest) -> Domain:
         return cast(Domain, request.param)
 
-    @pytest.mark.parametrize("column", [[1.0, 2.0], np.array([1, 2], np.int8), np.array([1.0, 2.0], np.float32)])
+    @pytest.mark.parametrize(
+        "column", [[1.0, 2.0], np.array([1, 2], np.int8), np.array([1.0, 2.0], np.float32)]
+    )
     def test_labels_that_are_numbers_match_by_value(self, column: Any) -> None:
         domain = Categories([1, 2, 3])
         assert domain.project(column).tolist() == [1, 2]
@@ -221,10 +243,16 @@ class TestCategories(FiniteLaws):
 
     def test_decimals_match_the_numbers_that_they_are(self) -> None:
         assert (
-            Categories([1, 0.1, 2**60 + 1]).encode({"category": np.array([Decimal("1.00"), Decimal("0.1")])}).tolist()
+            Categories([1, 0.1, 2**60 + 1])
+            .encode({"category": np.array([Decimal("1.00"), Decimal("0.1")])})
+            .tolist()
         )
         points = Categories([1, 0.1, 2**60 + 1]).encode(
-            {"category": np.array([Decimal("1.00"), Decimal("0.1"), Decimal(2**60 + 1), Decimal(2**60)])}
+            {
+                "category": np.array(
+                    [Decimal("1.00"), Decimal("0.1"), Decimal(2**60 + 1), Decimal(2**60)]
+                )
+            }
         )
         # A column with a gap comes as floats, in which 2**60 + 1 is 2**60.
         assert points.tolist() == [[0.0], [0.5], [1.0], [1.0]]
@@ -232,9 +260,12 @@ class TestCategories(FiniteLaws):
     def test_a_file_of_text_finds_labels_that_are_numbers(self) -> None:
         assert Categories([1, 2, 3]).project(["1", "3"]).tolist() == [1, 3]
 
-    @pytest.mark.parametrize("levels", [[1, "1"], ["1", "01"], [2**60, 2**60 + 1], [b"x", "x"], ["True", True]])
+    @pytest.mark.parametrize(
+        "levels", [[1, "1"], ["1", "01"], [2**60, 2**60 + 1], [b"x", "x"], ["True", True]]
+    )
     def test_labels_that_a_promoted_column_confuses_are_refused(self, levels: list[Any]) -> None:
-        """One odd cell turns a column of numbers to text, or to floats: all other cells must still mean the same."""
+        """One odd cell turns a column of numbers to text, or to floats: all other cells must still
+        mean the same."""
         with pytest.raises(InputError, match="also as numbers"):
             Categories(levels)
 
@@ -243,7 +274,9 @@ class TestCategories(FiniteLaws):
         "cell", [1, 1.0, "1", " 1.0", b"1", True, 1 + 0j, np.float32(1), Decimal("1.00")], ids=repr
     )
     def test_a_label_is_found_however_its_number_is_written(self, label: Any, cell: Any) -> None:
-        assert Categories([0, label]).encode({"category": np.array([cell], dtype=object)}).tolist() == [[1.0]]
+        assert Categories([0, label]).encode(
+            {"category": np.array([cell], dtype=object)}
+        ).tolist() == [[1.0]]
 
     @pytest.mark.parametrize("cell", [[1], (1,), {1}, {1: 1}, np.array([1, 1]), range(1)], ids=repr)
     def test_a_cell_that_is_a_list_is_no_label(self, cell: Any) -> None:
@@ -252,28 +285,52 @@ class TestCategories(FiniteLaws):
 
     def test_a_missing_value_is_not_the_label_that_prints_the_same(self) -> None:
         domain = Categories(["None", "nan", "x"])
-        assert np.isnan(domain.encode({"category": np.array([None, math.nan, "y"], dtype=object)})).all()
+        assert np.isnan(
+            domain.encode({"category": np.array([None, math.nan, "y"], dtype=object)})
+        ).all()
 
     def test_an_unknown_label_in_one_row_does_not_change_the_others(self) -> None:
-        points = Categories([1, 2, 3]).encode(Categories([1, 2, 3]).read([{"category": 2}, {"category": "x"}]).columns)
+        points = Categories([1, 2, 3]).encode(
+            Categories([1, 2, 3]).read([{"category": 2}, {"category": "x"}]).columns
+        )
         assert points[0] == 0.5
         assert np.isnan(points[1])
 
     @pytest.mark.parametrize(
-        "levels", [[], ["one"], "ab", 3, None, ["a", "a"], [1, 1.0], [1, True], [None, "a"], [math.nan, 1]]
+        "levels",
+        [[], ["one"], "ab", 3, None, ["a", "a"], [1, 1.0], [1, True], [None, "a"], [math.nan, 1]],
     )
     def test_wrong_levels_are_refused(self, levels: Any) -> None:
-        with pytest.raises(InputError, match=r"two levels|must be a list|must all differ|must not be None or NaN"):
+        with pytest.raises(
+            InputError, match=r"two levels|must be a list|must all differ|must not be None or NaN"
+        ):
             Categories(levels)
 
 
 class TestMixed(DomainLaws):
     @pytest.fixture(
         params=[
-            Mixed([Box([18, 40], [95, 140], names=["age", "weight"]), Categories(["none", "one", "two"], "copies")]),
+            Mixed(
+                [
+                    Box([18, 40], [95, 140], names=["age", "weight"]),
+                    Categories(["none", "one", "two"], "copies"),
+                ]
+            ),
             Mixed([Box([0.0], [1.0]), Categories(["a", "b", "c", "d"])]),
-            Mixed([Ball([0.0, 0.0], names=["u", "v"]), Box([0.0], [1.0]), Simplex(3, names=["p", "q", "r"])]),
-            Mixed([Catalogue(rng().normal(size=(6, 2)), names=["film"]), Ball([2.0]), Categories([1, 2])]),
+            Mixed(
+                [
+                    Ball([0.0, 0.0], names=["u", "v"]),
+                    Box([0.0], [1.0]),
+                    Simplex(3, names=["p", "q", "r"]),
+                ]
+            ),
+            Mixed(
+                [
+                    Catalogue(rng().normal(size=(6, 2)), names=["film"]),
+                    Ball([2.0]),
+                    Categories([1, 2]),
+                ]
+            ),
             Mixed([Categories(list(range(20)), "i"), Categories(list(range(20)), "j")]),
             Mixed.of(age=(18, 95), gene=["G/G", "A/G", "A/A"], weight=(40, 140), height=(140, 200)),
         ],
@@ -289,7 +346,9 @@ class TestMixed(DomainLaws):
             assert np.allclose(np.sort(x), np.linspace(0, 1, 64))
 
     def test_parts_do_not_follow_each_other(self) -> None:
-        domain = Mixed([Box([0.0], [1.0]), Ball([0.0, 0.0], names=["u", "v"]), Ball([0.0], names=["w"])])
+        domain = Mixed(
+            [Box([0.0], [1.0]), Ball([0.0, 0.0], names=["u", "v"]), Ball([0.0], names=["w"])]
+        )
         x, u, v, w = domain.candidate_points(1024).T
         around = (u - 0.5) ** 2 + (v - 0.5) ** 2
         assert np.abs(np.corrcoef([x, around, u, v, w]) - np.eye(5)).max() < 0.05
@@ -300,7 +359,9 @@ class TestMixed(DomainLaws):
 
     def test_a_finite_product_lists_all_of_its_members(self) -> None:
         domain = Mixed([Categories(list(range(20)), "i"), Categories(list(range(20)), "j")])
-        assert sorted(map(tuple, domain.candidates(7).tolist())) == [(i, j) for i in range(20) for j in range(20)]
+        assert sorted(map(tuple, domain.candidates(7).tolist())) == [
+            (i, j) for i in range(20) for j in range(20)
+        ]
 
     def test_too_many_combinations_are_sampled_evenly(self) -> None:
         domain = Mixed([Categories(list(range(8)), f"c{i}") for i in range(10)])
@@ -328,7 +389,9 @@ class TestMixed(DomainLaws):
         assert Mixed([Box([0.0], [1.0]), Categories([1, 2])]).continuous
         assert not Mixed([Categories([1, 2], "a"), Categories([1, 2], "b")]).continuous
 
-    @pytest.mark.parametrize("parts", [[], None, Box([0.0], [1.0]), ["box"], [Box([0.0], [1.0]), Box([0.0], [1.0])]])
+    @pytest.mark.parametrize(
+        "parts", [[], None, Box([0.0], [1.0]), ["box"], [Box([0.0], [1.0]), Box([0.0], [1.0])]]
+    )
     def test_wrong_parts_are_refused(self, parts: Any) -> None:
         with pytest.raises(InputError, match=r"list of domains|different names"):
             Mixed(parts)
@@ -372,9 +435,13 @@ def test_names_may_be_an_index_of_pandas() -> None:
 
 def test_a_box_is_read_in_its_own_units() -> None:
     box = Box([0.0, 100.0], [10.0, 200.0], names=["a", "b"])
-    assert box.encode({"a": np.array([5.0, -1.0, 11.0]), "b": np.array([125, 100, 999])}).tolist() == [
-        [0.5, 0.25], [0.0, 0.0], [1.0, 1.0],
-    ]  # fmt: skip
+    assert box.encode(
+        {"a": np.array([5.0, -1.0, 11.0]), "b": np.array([125, 100, 999])}
+    ).tolist() == [
+        [0.5, 0.25],
+        [0.0, 0.0],
+        [1.0, 1.0],
+    ]
     assert box.project([[5.0, 1e308], [-math.inf, 150.0]]).tolist() == [[5.0, 200.0], [0.0, 150.0]]
 
 
@@ -388,15 +455,19 @@ def test_candidates_of_one_coordinate_include_both_ends() -> None:
     assert Box([2.0], [4.0]).candidates(5).ravel().tolist() == [2.0, 2.5, 3.0, 3.5, 4.0]
 
 
-# -- domains by names ------------------------------------------------------------------------------------------
+# -- domains by names -----------------------------------------------------------------------------
 
 column_names = st.text(min_size=1, max_size=5)
-intervals = st.tuples(st.integers(-1000, 999), st.integers(1, 1000)).map(lambda pair: (pair[0], pair[0] + pair[1]))
+intervals = st.tuples(st.integers(-1000, 999), st.integers(1, 1000)).map(
+    lambda pair: (pair[0], pair[0] + pair[1])
+)
 label_lists = st.lists(st.integers(0, 50), min_size=2, max_size=5, unique=True)
 
 
 @given(st.dictionaries(column_names, intervals, min_size=1, max_size=5))
-def test_a_box_by_names_is_the_box_of_these_names_and_ranges(ranges: dict[str, tuple[int, int]]) -> None:
+def test_a_box_by_names_is_the_box_of_these_names_and_ranges(
+    ranges: dict[str, tuple[int, int]],
+) -> None:
     lows = [low for low, _ in ranges.values()]
     highs = [high for _, high in ranges.values()]
     assert Box.of(ranges) == Box.of(**ranges) == Box(lows, highs, list(ranges))
@@ -410,8 +481,13 @@ def test_a_mixed_domain_by_names_has_these_columns_in_this_order(columns: dict[s
     kinds = [type(part) for part in domain.parts for _ in part.names]
     assert kinds == [Box if isinstance(value, tuple) else Categories for value in columns.values()]
     boxes = [isinstance(part, Box) for part in domain.parts]
-    assert not any(here and there for here, there in itertools.pairwise(boxes))  # one where it can be one
-    ends = {name: value if isinstance(value, tuple) else (value[0], value[-1]) for name, value in columns.items()}
+    assert not any(
+        here and there for here, there in itertools.pairwise(boxes)
+    )  # one where it can be one
+    ends = {
+        name: value if isinstance(value, tuple) else (value[0], value[-1])
+        for name, value in columns.items()
+    }
     corners = domain.decode(np.array([[0.0] * len(columns), [1.0] * len(columns)]))
     assert {name: tuple(column.tolist()) for name, column in corners.items()} == ends
 
@@ -420,13 +496,20 @@ def test_a_tuple_of_two_numbers_is_an_interval_and_a_list_is_labels() -> None:
     domain = Mixed.of(share=(0, 1), flag=[0, 1], step=range(3), arm=("a", "b"), size=(1, 2, 3))
     share, *labels = domain.parts
     assert share == Box([0.0], [1.0], ["share"])
-    assert [cast(Categories, part).levels for part in labels] == [(0, 1), (0, 1, 2), ("a", "b"), (1, 2, 3)]
+    assert [cast(Categories, part).levels for part in labels] == [
+        (0, 1),
+        (0, 1, 2),
+        ("a", "b"),
+        (1, 2, 3),
+    ]
     assert not any(cast(Categories, part).ordered for part in labels)
 
 
 def test_a_domain_of_one_column_takes_the_name_that_it_is_given() -> None:
     disc = Ball([0.0, 0.0], names=["u", "v"])
-    domain = Mixed.of(pain=Categories(["none", "severe"], ordered=True), place=disc, film=Catalogue([1.0, 2.0]))
+    domain = Mixed.of(
+        pain=Categories(["none", "severe"], ordered=True), place=disc, film=Catalogue([1.0, 2.0])
+    )
     assert domain.names == ("pain", "u", "v", "film")
     assert cast(Categories, domain.parts[0]).ordered
     assert Mixed.of(arm=Categories([1, 2], "arm")).names == ("arm",)
@@ -445,24 +528,48 @@ SECRET = "31.4159"
     [
         (lambda: Box.of(), r"at least one column: write Box.of\(dose=\(0, 100\)\)"),
         (lambda: Box.of(cast(Any, [(0, 1)])), "keyword arguments or one mapping, got list: write"),
-        (lambda: Box.of(cast(Any, {3: (0, 1)})), "the name of a column must be a text, got 3: write"),
+        (
+            lambda: Box.of(cast(Any, {3: (0, 1)})),
+            "the name of a column must be a text, got 3: write",
+        ),
         (lambda: Box.of({"a": (0, 1)}, a=(0, 1)), "'a' is given twice: name it once"),
-        (lambda: Box.of(a=(1, 0)), r"'a' must be finite and increasing, got \(1, 0\): write \(low, high\)"),
+        (
+            lambda: Box.of(a=(1, 0)),
+            r"'a' must be finite and increasing, got \(1, 0\): write \(low, high\)",
+        ),
         (lambda: Box.of(a=(0, math.inf)), "'a' must be finite and increasing"),
         (lambda: Box.of(a=(0, 10**400)), "'a' must be finite and increasing"),
-        (lambda: Box.of(a=(0, True)), r"range of 'a' must be two numbers, got tuple: write \(low, high\)"),
+        (
+            lambda: Box.of(a=(0, True)),
+            r"range of 'a' must be two numbers, got tuple: write \(low, high\)",
+        ),
         (lambda: Box.of(a=("0", "1")), "must be two numbers, got tuple"),
         (lambda: Box.of(a=[SECRET] * 3), "must be two numbers, got list"),
         (lambda: Box.of(a=pd.Series([SECRET])), "must be two numbers, got Series"),
         (lambda: Mixed.of(), "at least one column: write Mixed.of"),
         (lambda: Mixed.of(a=(1, 0)), "'a' must be finite and increasing"),
-        (lambda: Mixed.of(a=["x"]), "'a' is read as labels, and Categories need at least two levels"),
+        (
+            lambda: Mixed.of(a=["x"]),
+            "'a' is read as labels, and Categories need at least two levels",
+        ),
         (lambda: Mixed.of(a=["x"]), "a tuple of two numbers is an interval, a list is labels"),
-        (lambda: Mixed.of(a=[1, "1"]), "'a' is read as labels, and the labels of Categories must all differ"),
-        (lambda: Mixed.of(a="xy"), "'a' must be an interval, labels or a domain, got str: a tuple of two numbers is"),
-        (lambda: Mixed.of(a={"x", "y"}), "got set: a tuple of two numbers is an interval, a list is labels"),
+        (
+            lambda: Mixed.of(a=[1, "1"]),
+            "'a' is read as labels, and the labels of Categories must all differ",
+        ),
+        (
+            lambda: Mixed.of(a="xy"),
+            "'a' must be an interval, labels or a domain, got str: a tuple of two numbers is",
+        ),
+        (
+            lambda: Mixed.of(a={"x", "y"}),
+            "got set: a tuple of two numbers is an interval, a list is labels",
+        ),
         (lambda: Mixed.of(a=pd.Series([SECRET])), "got Series: a tuple"),
-        (lambda: Mixed.of(a=Categories([1, 2], "b")), "'a' is given as a domain named 'b': leave out the domain's own"),
+        (
+            lambda: Mixed.of(a=Categories([1, 2], "b")),
+            "'a' is given as a domain named 'b': leave out the domain's own",
+        ),
         (lambda: Categories([1, 2], ordered="yes"), "ordered must be True or False, got 'yes'"),  # type: ignore[arg-type]
     ],
 )
@@ -475,7 +582,8 @@ def test_a_wrong_declaration_is_refused_in_one_sentence(make: Any, says: str) ->
 
 def test_an_order_changes_no_coordinate() -> None:
     levels = ["none", "mild", "severe"]
-    plain, ordered = Categories(levels), Categories(levels, ordered=True)
+    plain = Categories(levels)
+    ordered = Categories(levels, ordered=True)
     assert np.array_equal(plain.candidate_points(0), ordered.candidate_points(0))
     assert (dump(plain), dump(ordered)) == (
         {"type": "categories", "levels": levels},

@@ -1,4 +1,5 @@
-"""One code path, any array library: design and statistic agree on NumPy, array-api-strict and PyTorch."""
+"""One code path, any array library: design and statistic agree on NumPy, array-api-strict and
+PyTorch."""
 
 from __future__ import annotations
 
@@ -10,10 +11,10 @@ import pytest
 
 import tacit
 from tacit import Box, Budget, Categories, Design, InputError, Matern, Mixed, Problem, refine
-from tacit.arrays import NUMPY, Engine, cores, engine, to_numpy
+from tacit._typing import Floats
 from tacit.errors import MissingExtraError
 from tacit.kernels import RBF, Categorical, Kernel, On, Separable
-from tacit.tables import Floats
+from tacit.numerics.engine import NUMPY, Engine, cores, engine, to_numpy
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
 PEOPLE = Mixed([Box([0, 0], [1, 1], names=["age", "weight"]), Categories(["a", "b", "c"], "kind")])
@@ -21,7 +22,8 @@ SOME = 700  # records: not a multiple of any block
 
 
 def torch_engine() -> Engine:
-    """PyTorch is large: `make test` does without it, `.ci/run` installs it and runs these tests again."""
+    """PyTorch is large: `make test` does without it, `.ci/run` installs it and runs these tests
+    again."""
     pytest.importorskip("torch")
     return engine("cpu")
 
@@ -47,10 +49,14 @@ def other(request: pytest.FixtureRequest) -> Engine:
 
 def problem(kernel: Kernel | None = None, advantage: bool = False) -> Problem:
     kernel = kernel or Separable(Matern(2.5, 0.3), Matern(1.5, 0.7))
-    return Problem(Box([0.0], [1.0], ["dose"]), PEOPLE, kernel, reward_range=(-1, 1), advantage=advantage)
+    return Problem(
+        Box([0.0], [1.0], ["dose"]), PEOPLE, kernel, reward_range=(-1, 1), advantage=advantage
+    )
 
 
-def designed(kernel: Kernel | None = None, device: Any = None, advantage: bool = False, **options: Any) -> Design:
+def designed(
+    kernel: Kernel | None = None, device: Any = None, advantage: bool = False, **options: Any
+) -> Design:
     given: dict[str, Any] = {
         "horizon": 2000,
         "budget": BUDGET,
@@ -65,7 +71,8 @@ def designed(kernel: Kernel | None = None, device: Any = None, advantage: bool =
 def records(seed: int = 0) -> tuple[Floats, Floats]:
     rng = np.random.default_rng(seed)
     points = np.hstack([rng.random((SOME, 3)), rng.integers(0, 3, (SOME, 1)) / 2])
-    points[5, 1], points[6, 3] = np.nan, np.inf
+    points[5, 1] = np.nan
+    points[6, 3] = np.inf
     y = rng.uniform(-1, 1, SOME)
     y[7] = np.nan
     return points, y
@@ -80,7 +87,9 @@ KERNELS: list[Kernel | None] = [
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("advantage", [False, True])
-def test_designs_agree_to_eight_digits(other: Engine, kernel: Kernel | None, advantage: bool) -> None:
+def test_designs_agree_to_eight_digits(
+    other: Engine, kernel: Kernel | None, advantage: bool
+) -> None:
     here, there = (designed(kernel, device, advantage) for device in (None, other))
     assert np.array_equal(here.features.U, there.features.U)
     for name, array in here.arrays().items():
@@ -90,9 +99,12 @@ def test_designs_agree_to_eight_digits(other: Engine, kernel: Kernel | None, adv
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("plain", [False, True])
-def test_sums_agree_within_one_unit_per_record(other: Engine, kernel: Kernel | None, plain: bool) -> None:
+def test_sums_agree_within_one_unit_per_record(
+    other: Engine, kernel: Kernel | None, plain: bool
+) -> None:
     design = designed(kernel, plain=plain)
-    here, there = design.statistic(), design.statistic(device=other)
+    here = design.statistic()
+    there = design.statistic(device=other)
     for statistic in (here, there):
         statistic.add_points(*records())
     assert here.records == there.records == SOME
@@ -106,7 +118,8 @@ def test_second_looks_agree_as_well(other: Engine, kernel: Kernel | None) -> Non
     looked = first.statistic()
     looked.add_points(*records())
     design = refine(first, looked.simulate_release(np.random.default_rng(0)), device=other)
-    here, there = design.statistic(), design.statistic(device=other)
+    here = design.statistic()
+    there = design.statistic(device=other)
     for statistic in (here, there):
         statistic.add_points(*records())
     assert np.abs(here._sum._value() - there._sum._value()).max() <= SOME
@@ -116,7 +129,9 @@ def test_the_bound_holds_exactly_on_every_engine(other: Engine) -> None:
     encoding = designed().encoding
     rows = np.random.default_rng(0).normal(size=(200, encoding.rank))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    rows[3], rows[4, 0], rows[5] = np.nan, np.inf, 7.0
+    rows[3] = np.nan
+    rows[4, 0] = np.inf
+    rows[5] = 7.0
     units = to_numpy(encoding.encode(other.put(rows))).tolist()
     assert all(sum(value * value for value in row) <= encoding.bound**2 for row in units)
     assert units == encoding.encode(rows).tolist()
@@ -136,7 +151,8 @@ def test_users_count_once_on_every_engine(other: Engine) -> None:
 def test_arrays_of_another_library_may_be_handed_in(other: Engine) -> None:
     design = designed()
     points, y = records()
-    here, there = design.statistic(), design.statistic(device=other)
+    here = design.statistic()
+    there = design.statistic(device=other)
     here.add_points(points, y)
     there.add_points(other.put(points), other.put(y))
     assert np.abs(here._sum._value() - there._sum._value()).max() <= SOME

@@ -1,4 +1,5 @@
-"""Logs on disk: every format, any size, odd cells, damaged files. The sum is always that of the rows."""
+"""Logs on disk: every format, any size, odd cells, damaged files. The sum is always that of the
+rows."""
 
 from __future__ import annotations
 
@@ -18,11 +19,23 @@ import pyarrow.parquet as pq
 import pytest
 
 from helpers import BUDGET, small_design, small_problem
-from logs import COLUMNS, DESIGN, NAMES, WRITERS, collected, damage, log_table, one_batch, sum_of, total, touch, work_on
+from logs import (
+    COLUMNS,
+    DESIGN,
+    NAMES,
+    WRITERS,
+    collected,
+    damage,
+    log_table,
+    one_batch,
+    sum_of,
+    total,
+    touch,
+    work_on,
+)
 from tacit import Box, Categories, Design, InputError, Matern, Problem, StateError
-from tacit.collect import Span
-from tacit.collect.here import count
-from tacit.files import LogColumns, LogFile, find_logs, pieces, starts
+from tacit.logs import LogColumns, LogFile, Span, find_logs, pieces, starts
+from tacit.logs.local import count
 
 TABLE = log_table(5000)
 
@@ -30,7 +43,7 @@ TABLE = log_table(5000)
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 1024 rows, so that a small log has several."""
-    monkeypatch.setattr("tacit.files.columns.MOST_ROWS", 1024)
+    monkeypatch.setattr("tacit.logs.columns.MOST_ROWS", 1024)
 
 
 @pytest.fixture(params=WRITERS)
@@ -40,7 +53,7 @@ def log(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return path
 
 
-# -- one sum, however the rows are kept --------------------------------------------------------------------------------
+# -- one sum, however the rows are kept -----------------------------------------------------------
 
 
 def test_every_format_gives_the_sum_of_the_rows(log: Path) -> None:
@@ -50,8 +63,12 @@ def test_every_format_gives_the_sum_of_the_rows(log: Path) -> None:
 def test_reading_may_begin_at_any_piece(log: Path) -> None:
     for start in range(0, 5000, 1024):
         tables = list(pieces(str(log), COLUMNS, start, 5000))
-        assert [table.num_rows for table in tables] == [min(1024, 5000 - at) for at in range(start, 5000, 1024)]
-        assert [float(x) for table in tables for x in table["dose"].to_pylist()] == TABLE["dose"].to_pylist()[start:]
+        assert [table.num_rows for table in tables] == [
+            min(1024, 5000 - at) for at in range(start, 5000, 1024)
+        ]
+        assert [float(x) for table in tables for x in table["dose"].to_pylist()] == TABLE[
+            "dose"
+        ].to_pylist()[start:]
 
 
 def test_parts_of_a_file_add_up_in_any_order(log: Path) -> None:
@@ -68,19 +85,29 @@ def test_where_a_writer_ends_its_row_groups_does_not_show(tmp_path: Path) -> Non
     lengths = []
     for size in (100, 777, 1024, 5000):
         pq.write_table(TABLE, tmp_path / "log.parquet", row_group_size=size)
-        lengths.append([table.num_rows for table in pieces(str(tmp_path / "log.parquet"), COLUMNS, 0, 5000)])
-        assert all(start % 1024 == 0 for start in starts(str(tmp_path / "log.parquet"), COLUMNS, 5000))
+        lengths.append(
+            [table.num_rows for table in pieces(str(tmp_path / "log.parquet"), COLUMNS, 0, 5000)]
+        )
+        assert all(
+            start % 1024 == 0 for start in starts(str(tmp_path / "log.parquet"), COLUMNS, 5000)
+        )
     assert lengths == [[1024, 1024, 1024, 1024, 904]] * 4
 
 
 def test_large_row_groups_are_what_several_readers_share(tmp_path: Path) -> None:
     pq.write_table(TABLE, tmp_path / "log.parquet", row_group_size=1700)
     work = work_on([tmp_path / "log.parquet"])
-    assert [(span.start, span.stop) for span in work.todo(split=True)] == [(0, 2048), (2048, 4096), (4096, 5000)]
+    assert [(span.start, span.stop) for span in work.todo(split=True)] == [
+        (0, 2048),
+        (2048, 4096),
+        (4096, 5000),
+    ]
 
 
-def test_large_files_are_shared_in_parts_of_at_most_16_pieces(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tacit.files.reading.SHARE", 2)
+def test_large_files_are_shared_in_parts_of_at_most_16_pieces(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tacit.logs.reading.SHARE", 2)
     spans = [(span.start, span.stop) for span in work_on([log]).todo(split=True)]
     assert spans[0][0] == 0
     assert spans[-1][1] == 5000
@@ -91,7 +118,9 @@ def test_large_files_are_shared_in_parts_of_at_most_16_pieces(log: Path, monkeyp
 
 def test_several_files_of_several_formats_are_one_log(tmp_path: Path) -> None:
     paths = [tmp_path / name for name in ("a.parquet", "b.csv", "c.feather")]
-    for i, (path, name) in enumerate(zip(paths, ("one-group.pq", "rows.csv", "packed.feather"), strict=True)):
+    for i, (path, name) in enumerate(
+        zip(paths, ("one-group.pq", "rows.csv", "packed.feather"), strict=True)
+    ):
         WRITERS[name](TABLE.slice(i * 1500, 1500), path)
     expected = [sum_of(TABLE.slice(at, 1500)) for at in (0, 1500, 3000)]
     assert collected(work_on(paths)) == [sum(values) for values in zip(*expected, strict=True)]
@@ -99,11 +128,14 @@ def test_several_files_of_several_formats_are_one_log(tmp_path: Path) -> None:
 
 def test_wide_tables_are_read_in_smaller_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
-    sizes = [LogColumns.of(tuple(f"x{i}" for i in range(n)), "reward", None, {}).piece for n in (3, 31, 99, 9999)]
+    sizes = [
+        LogColumns.of(tuple(f"x{i}" for i in range(n)), "reward", None, {}).piece
+        for n in (3, 31, 99, 9999)
+    ]
     assert sizes == [65_536, 65_536, 16_384, 1024]
 
 
-# -- every row once ----------------------------------------------------------------------------------------------------
+# -- every row once -------------------------------------------------------------------------------
 
 
 def test_a_span_that_is_counted_is_not_counted_again(tmp_path: Path) -> None:
@@ -130,17 +162,26 @@ def test_patterns_find_files_and_nothing_else(tmp_path: Path) -> None:
     for name in ("b.parquet", "a.parquet", "a.parquet.ledger.db", "c.csv"):
         (tmp_path / name).touch()
     (tmp_path / "d.parquet").mkdir()
-    assert [path.name for path in find_logs([str(tmp_path / "*.parquet")])] == ["a.parquet", "b.parquet"]
-    for pattern, says in (("*.pq", "no data file"), ("d.parquet", "is a folder"), ("*.db", "should end in one of")):
+    assert [path.name for path in find_logs([str(tmp_path / "*.parquet")])] == [
+        "a.parquet",
+        "b.parquet",
+    ]
+    for pattern, says in (
+        ("*.pq", "no data file"),
+        ("d.parquet", "is a folder"),
+        ("*.db", "should end in one of"),
+    ):
         with pytest.raises(InputError, match=says):
             find_logs([str(tmp_path / pattern)])
 
 
-# -- cells -------------------------------------------------------------------------------------------------------------
+# -- cells ----------------------------------------------------------------------------------------
 
 
 def decimals(values: Any) -> pa.Array:
-    return pa.array([None if x is None else Decimal(repr(x)) for x in values], pa.decimal128(30, 20))
+    return pa.array(
+        [None if x is None else Decimal(repr(x)) for x in values], pa.decimal128(30, 20)
+    )
 
 
 CELLS: dict[str, Callable[[list[Any]], pa.Array]] = {
@@ -148,14 +189,20 @@ CELLS: dict[str, Callable[[list[Any]], pa.Array]] = {
     "decimal": decimals,
     "dictionary of decimals": lambda values: decimals(values).dictionary_encode(),
     "text": lambda values: pa.array([None if x is None else repr(x) for x in values]),
-    "large text": lambda values: pa.array([None if x is None else repr(x) for x in values], pa.large_string()),
-    "dictionary of text": lambda values: pa.array([None if x is None else repr(x) for x in values]).dictionary_encode(),
+    "large text": lambda values: pa.array(
+        [None if x is None else repr(x) for x in values], pa.large_string()
+    ),
+    "dictionary of text": lambda values: pa.array(
+        [None if x is None else repr(x) for x in values]
+    ).dictionary_encode(),
 }
 
 
 @pytest.mark.parametrize("kind", CELLS)
 @pytest.mark.parametrize("write", [pq.write_table, one_batch])
-def test_cells_of_every_type_are_the_numbers_that_they_mean(kind: str, write: Any, tmp_path: Path) -> None:
+def test_cells_of_every_type_are_the_numbers_that_they_mean(
+    kind: str, write: Any, tmp_path: Path
+) -> None:
     values = [round(x, 3) for x in TABLE["age"].to_pylist()]
     values[3::7] = [None] * len(values[3::7])
     plain = TABLE.set_column(1, "age", pa.array(values, pa.float64()))
@@ -194,9 +241,15 @@ def test_a_column_that_is_empty_is_no_error(log: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["log.csv", "log.parquet", "log.arrow"])
-def test_a_cell_that_is_no_text_changes_no_other_row_and_is_not_quoted(name: str, tmp_path: Path) -> None:
-    problem = Problem(Box([0.0], [100.0], ["dose"]), Categories(["a", "ä", "c"], "kind"), Matern(2.5, 0.5))
-    design = Design.build(problem, horizon=5000, budget=BUDGET, rng=0, rank=8, tau=5.0, public_points=1000)
+def test_a_cell_that_is_no_text_changes_no_other_row_and_is_not_quoted(
+    name: str, tmp_path: Path
+) -> None:
+    problem = Problem(
+        Box([0.0], [100.0], ["dose"]), Categories(["a", "ä", "c"], "kind"), Matern(2.5, 0.5)
+    )
+    design = Design.build(
+        problem, horizon=5000, budget=BUDGET, rng=0, rank=8, tau=5.0, public_points=1000
+    )
     columns = LogColumns.of(("dose", "kind"), "reward", None, {})
     rewards = [float(i % 2) for i in range(300)]
     cells = [("a", "ä", "c")[i % 3].encode() for i in range(300)]
@@ -228,9 +281,13 @@ def test_a_cell_that_is_no_text_changes_no_other_row_and_is_not_quoted(name: str
         (pa.array([datetime.date(2024, 1, 1)] * 5000).dictionary_encode(), "d"),
     ],
 )
-def test_times_and_nested_columns_are_refused_by_name(column: pa.Array, says: str, tmp_path: Path) -> None:
+def test_times_and_nested_columns_are_refused_by_name(
+    column: pa.Array, says: str, tmp_path: Path
+) -> None:
     pq.write_table(TABLE.set_column(1, "age", column), tmp_path / "log.parquet")
-    with pytest.raises(InputError, match=rf"'age' of \S*log.parquet holds {says}.*convert it first"):
+    with pytest.raises(
+        InputError, match=rf"'age' of \S*log.parquet holds {says}.*convert it first"
+    ):
         work_on([tmp_path / "log.parquet"])
     pq.write_table(TABLE.append_column("seen", column), tmp_path / "log.parquet")
     assert collected(work_on([tmp_path / "log.parquet"])) == sum_of(TABLE)
@@ -238,7 +295,14 @@ def test_times_and_nested_columns_are_refused_by_name(column: pa.Array, says: st
 
 def test_users_may_be_bytes_and_the_sum_is_per_user(tmp_path: Path) -> None:
     design = Design.build(
-        small_problem(), horizon=5000, budget=BUDGET, rng=0, rank=8, tau=5.0, public_points=1000, unit="user"
+        small_problem(),
+        horizon=5000,
+        budget=BUDGET,
+        rng=0,
+        rank=8,
+        tau=5.0,
+        public_points=1000,
+        unit="user",
     )
     ids = [bytes([65 + i % 50, 255, 65 + i % 3]) for i in range(5000)]
     expected = design.statistic().add(TABLE, TABLE, TABLE["reward"], users=[str(x) for x in ids])
@@ -248,7 +312,7 @@ def test_users_may_be_bytes_and_the_sum_is_per_user(tmp_path: Path) -> None:
         assert collected(work_on([tmp_path / "log.parquet"], design, columns)) == total(expected)
 
 
-# -- names -------------------------------------------------------------------------------------------------------------
+# -- names ----------------------------------------------------------------------------------------
 
 
 def test_columns_may_have_other_names_in_the_files(log: Path) -> None:
@@ -285,11 +349,12 @@ def test_a_cell_may_hold_a_line_break(tmp_path: Path) -> None:
     assert collected(work_on([tmp_path / "log.csv"])) == sum_of(TABLE)
 
 
-# -- files that are damaged, or change ---------------------------------------------------------------------------------
+# -- files that are damaged, or change ------------------------------------------------------------
 
 
 def test_a_damaged_file_is_named_and_counts_with_none_of_its_rows(tmp_path: Path) -> None:
-    good, bad = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    good = tmp_path / "a.parquet"
+    bad = tmp_path / "b.parquet"
     pq.write_table(TABLE, good)
     pq.write_table(TABLE, bad, row_group_size=1000, write_page_checksum=True)
     damage(bad, at=0.7)
@@ -309,15 +374,20 @@ def test_a_file_that_is_cut_off_is_named(log: Path, size: int) -> None:
         collected(work_on([log]))
 
 
-@pytest.mark.parametrize("name", ["groups-of-1700.parquet", "rows.csv", "packed.feather", "plain.feather"])
+@pytest.mark.parametrize(
+    "name", ["groups-of-1700.parquet", "rows.csv", "packed.feather", "plain.feather"]
+)
 def test_random_damage_is_one_sentence_or_nothing(name: str, tmp_path: Path) -> None:
     """Never another error, which would quote cells, and never a crash."""
     kinds = pa.array([f"kind-{i % 7}" for i in range(2000)])
-    table = TABLE.slice(0, 2000).set_column(1, "age", kinds.dictionary_encode() if "csv" not in name else kinds)
+    table = TABLE.slice(0, 2000).set_column(
+        1, "age", kinds.dictionary_encode() if "csv" not in name else kinds
+    )
     table = table.set_column(2, "weight", pa.array([str(i) for i in range(2000)]))
     path = tmp_path / name
     WRITERS[name](table, path)
-    whole, rng = path.read_bytes(), np.random.default_rng(0)
+    whole = path.read_bytes()
+    rng = np.random.default_rng(0)
     seen = 0
     for _ in range(60):
         content = bytearray(whole)
@@ -368,7 +438,7 @@ def test_more_rows_than_were_planned_for_are_refused_before_any_is_read(tmp_path
         work_on([tmp_path / "log.parquet"], small_design(horizon=4999))
 
 
-# -- memory ------------------------------------------------------------------------------------------------------------
+# -- memory ---------------------------------------------------------------------------------------
 
 PEAK = """
 import sys
@@ -385,12 +455,14 @@ work = work_on([Path(sys.argv[2])], small_design(horizon=10**6))
 collected(work)
 assert work.statistic.records == 200_000
 """
-SWALLOW = "import tacit.collect, pyarrow.parquet; table = pyarrow.parquet.read_table(sys.argv[2])"
+SWALLOW = "import tacit.logs, pyarrow.parquet; table = pyarrow.parquet.read_table(sys.argv[2])"
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
-    """300 MB in one row group: streamed in well under 1 GiB, and in less than it takes to read it as a whole."""
-    path, table = tmp_path / "log.parquet", log_table(200_000)
+    """300 MB in one row group: streamed in well under 1 GiB, and in less than it takes to read it
+    as a whole."""
+    path = tmp_path / "log.parquet"
+    table = log_table(200_000)
     for i in range(190):
         table = table.append_column(f"other{i}", table["age"])
     pq.write_table(table, path, row_group_size=200_000, use_dictionary=False, compression="none")
@@ -398,7 +470,13 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     del table
     peaks = {}
     for name, work in (("stream", STREAM), ("swallow", SWALLOW)):
-        command = [sys.executable, "-c", PEAK.format(work=work), str(Path(__file__).parent), str(path)]
+        command = [
+            sys.executable,
+            "-c",
+            PEAK.format(work=work),
+            str(Path(__file__).parent),
+            str(path),
+        ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         peaks[name] = int(done.stdout)

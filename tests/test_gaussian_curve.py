@@ -1,4 +1,5 @@
-"""Gaussian releases by their exact curve: the figures, the bounds, the lemma on discrete noise, other accountants."""
+"""Gaussian releases by their exact curve: the figures, the bounds, the lemma on discrete noise,
+other accountants."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers import BUDGET, records, small_design, small_problem, sqlite
-from tacit import Budget, BudgetError, Design, Ledger, Policy, decide_once, refine
+from tacit import Budget, BudgetError, Design, Ledger, Policy, refine, release_decision
 from tacit.core import Encoding, PrivateSum, release_gaussian
 from tacit.core.budget import GAUSSIAN, UNITS, ZCDP, epsilon_of_rho
 from tacit.core.curve import gaussian_delta, gaussian_epsilon, gaussian_rho
@@ -31,16 +32,22 @@ def exact_delta(epsilon: float, rho: float) -> Any:
     with mpmath.workdps(DIGITS):
         mu = mpmath.sqrt(2 * mpmath.mpf(rho))
         ratio = mpmath.mpf(epsilon) / mu
-        return mpmath.ncdf(mu / 2 - ratio) - mpmath.exp(mpmath.mpf(epsilon)) * mpmath.ncdf(-mu / 2 - ratio)
+        return mpmath.ncdf(mu / 2 - ratio) - mpmath.exp(mpmath.mpf(epsilon)) * mpmath.ncdf(
+            -mu / 2 - ratio
+        )
 
 
-# -- figures -----------------------------------------------------------------------------------------------------------
+# -- figures --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("epsilon", "most"), [(0.1, 36.4), (0.3, 13.05), (1.0, 4.24), (3.0, 1.56)])
-def test_one_pass_needs_no_more_noise_than_the_exact_curve(tmp_path: Path, epsilon: float, most: float) -> None:
+def test_one_pass_needs_no_more_noise_than_the_exact_curve(
+    tmp_path: Path, epsilon: float, most: float
+) -> None:
     budget = Budget(epsilon, 1e-6)
-    design = Design.build(small_problem(), horizon=500, budget=budget, rng=0, rank=8, tau=10.0, public_points=1000)
+    design = Design.build(
+        small_problem(), horizon=500, budget=budget, rng=0, rank=8, tau=10.0, public_points=1000
+    )
     ledger = Ledger.create(sqlite(tmp_path), budget)
     policy = design.statistic().add(*records(400)).release(ledger=ledger)
     (charge,) = ledger.charges()
@@ -55,7 +62,9 @@ def test_two_passes_add_up_to_the_same_budget(tmp_path: Path) -> None:
     ledger = Ledger.create(sqlite(tmp_path), BUDGET)
     early = first.statistic().add(*records(400)).release(ledger=ledger)
     policy = refine(first, early).statistic().add(*records(400)).release(ledger=ledger)
-    ratios = [charge.parameters["sensitivity"] / charge.parameters["scale"] for charge in ledger.charges()]
+    ratios = [
+        charge.parameters["sensitivity"] / charge.parameters["scale"] for charge in ledger.charges()
+    ]
     assert len(ratios) == 2
     assert gaussian_epsilon(sum(ratio**2 for ratio in ratios) / 2, BUDGET.delta) <= 1.0 + 1e-9
     assert policy.guarantee.epsilon == pytest.approx(1.0, rel=1e-6)
@@ -63,14 +72,14 @@ def test_two_passes_add_up_to_the_same_budget(tmp_path: Path) -> None:
     assert ledger.spent > BUDGET.zcdp
 
 
-# -- mixed ledgers -----------------------------------------------------------------------------------------------------
+# -- mixed ledgers --------------------------------------------------------------------------------
 
 
 def test_a_ledger_that_begins_with_a_decision_is_counted_in_zcdp(tmp_path: Path) -> None:
     ledger = Ledger.create(sqlite(tmp_path), BUDGET)
     assert ledger.account().measure == GAUSSIAN
     statistic = DESIGN.statistic().add(*records(400))
-    decide_once(statistic, {"age": 61, "weight": 74}, epsilon=0.01, ledger=ledger)
+    release_decision(statistic, {"age": 61, "weight": 74}, epsilon=0.01, ledger=ledger)
     assert ledger.account().measure == ZCDP
     assert ledger.account().cap == int(BUDGET.zcdp * UNITS)
     part = small_design(budget=Budget(1.0, 1e-6, share=0.5)).statistic().add(*records(400))
@@ -87,7 +96,7 @@ def test_a_ledger_that_begins_with_a_release_has_no_room_for_decisions(tmp_path:
     part.release(ledger=ledger)
     spent = ledger.spent
     with pytest.raises(BudgetError, match="mixed=True"):
-        decide_once(part, {"age": 61, "weight": 74}, epsilon=0.01, ledger=ledger)
+        release_decision(part, {"age": 61, "weight": 74}, epsilon=0.01, ledger=ledger)
     with pytest.raises(BudgetError, match="mixed=True"):
         ledger.require_room(Exponential(0.01))
     assert (ledger.spent, ledger.account().measure) == (spent, GAUSSIAN)
@@ -98,7 +107,9 @@ def test_a_mixed_ledger_keeps_the_prices_of_zcdp_from_the_start(tmp_path: Path) 
     statistic = DESIGN.statistic().add(*records(400))
     policy = statistic.release(ledger=ledger)
     (charge,) = ledger.charges()
-    assert charge.parameters["scale"] / charge.parameters["sensitivity"] == pytest.approx(4.531, abs=1e-3)
+    assert charge.parameters["scale"] / charge.parameters["sensitivity"] == pytest.approx(
+        4.531, abs=1e-3
+    )
     assert ledger.remaining <= 2 / UNITS
     assert policy.guarantee.epsilon < 1.0
     assert epsilon_of_rho(ledger.spent, 1e-6) <= 1.0
@@ -115,7 +126,9 @@ def test_two_passes_fit_into_a_mixed_ledger(tmp_path: Path) -> None:
 def test_a_budget_in_rho_means_zcdp_whatever_it_pays_for(tmp_path: Path) -> None:
     ledger = Ledger.create(sqlite(tmp_path), Budget(rho=0.5))
     DESIGN.statistic().add(*records(400)).release(ledger=ledger)
-    decide_once(DESIGN.statistic().add(*records(400)), {"age": 61, "weight": 74}, epsilon=0.1, ledger=ledger)
+    release_decision(
+        DESIGN.statistic().add(*records(400)), {"age": 61, "weight": 74}, epsilon=0.1, ledger=ledger
+    )
     assert (ledger.account().measure, len(ledger.charges())) == (ZCDP, 2)
 
 
@@ -127,11 +140,14 @@ def test_single_decisions_have_no_price_on_the_curve_of_gaussian_noise() -> None
 
 
 def test_a_choice_of_the_rule_after_the_first_answer_would_promise_too_much() -> None:
-    """One Gaussian release, then either rule for the rest, whichever promises less at what was seen: over delta.
+    """One Gaussian release, then either rule for the rest, whichever promises less at what was
+    seen: over delta.
 
-    Each rule by itself stays below delta. So a proof for both has to fix the rule before the first answer.
+    Each rule by itself stays below delta. So a proof for both has to fix the rule before the first
+    answer.
     """
-    epsilon, delta = 1.0, 1e-6
+    epsilon = 1.0
+    delta = 1e-6
     total = gaussian_rho(epsilon, delta)
     first = 0.3 * total
     mu = math.sqrt(2 * first)
@@ -142,7 +158,11 @@ def test_a_choice_of_the_rule_after_the_first_answer_would_promise_too_much() ->
     def left(rho: float, allowed: float) -> float:
         """The smallest delta that zCDP alone promises."""
         orders = 1.0 + np.geomspace(1e-3, 1e3, 400)
-        logs = (orders - 1) * (orders * rho - allowed) + (orders - 1) * np.log1p(-1 / orders) - np.log(orders)
+        logs = (
+            (orders - 1) * (orders * rho - allowed)
+            + (orders - 1) * np.log1p(-1 / orders)
+            - np.log(orders)
+        )
         return float(np.exp(min(0.0, logs.min())))
 
     gaussian = [max(gaussian_delta(epsilon - seen, total - first), 0.0) for seen in loss]
@@ -151,12 +171,14 @@ def test_a_choice_of_the_rule_after_the_first_answer_would_promise_too_much() ->
     assert weight @ np.maximum(gaussian, other) > 1.01 * delta
 
 
-# -- the curve ---------------------------------------------------------------------------------------------------------
+# -- the curve ------------------------------------------------------------------------------------
 
 
 @given(epsilon=st.floats(1e-4, 60), rho=st.floats(1e-9, 60))
 @settings(deadline=None)
-def test_the_curve_is_never_below_the_exact_one_and_hardly_above(epsilon: float, rho: float) -> None:
+def test_the_curve_is_never_below_the_exact_one_and_hardly_above(
+    epsilon: float, rho: float
+) -> None:
     exact = exact_delta(epsilon, rho)
     ours = gaussian_delta(epsilon, rho)
     assert ours >= exact
@@ -204,7 +226,7 @@ def test_an_independent_accountant_agrees_from_above(multipliers: tuple[float, .
     assert theirs <= ours * (1 + 2e-3) + 2e-4
 
 
-# -- discrete noise ----------------------------------------------------------------------------------------------------
+# -- discrete noise -------------------------------------------------------------------------------
 
 
 def discrete_law(centre: tuple[int, ...], scale: float, reach: int) -> Any:
@@ -214,7 +236,8 @@ def discrete_law(centre: tuple[int, ...], scale: float, reach: int) -> Any:
     one = [[mpmath.exp(-((z - c) ** 2) / (2 * variance)) for z in integers] for c in centre]
     total = mpmath.fsum(one[0])
     return {
-        point: mpmath.fprod(row[z + reach] for row, z in zip(one, point, strict=True)) / total ** len(centre)
+        point: mpmath.fprod(row[z + reach] for row, z in zip(one, point, strict=True))
+        / total ** len(centre)
         for point in itertools.product(integers, repeat=len(centre))
     }
 
@@ -225,7 +248,9 @@ def divergence(p: Any, q: Any, epsilon: float) -> Any:
     return mpmath.fsum(max(p[point] - growth * q[point], 0) for point in p)
 
 
-@pytest.mark.parametrize(("shift", "scale", "reach"), [((4,), 4.5, 60), ((2, 1), 4.0, 30), ((3, 2), 6.0, 42)])
+@pytest.mark.parametrize(
+    ("shift", "scale", "reach"), [((4,), 4.5, 60), ((2, 1), 4.0, 30), ((3, 2), 6.0, 42)]
+)
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.5])
 def test_discrete_noise_keeps_the_curve_of_continuous_noise(
     shift: tuple[int, ...], scale: float, reach: int, epsilon: float
@@ -243,7 +268,8 @@ def test_discrete_noise_keeps_the_curve_of_continuous_noise(
 
 
 def test_without_the_rounding_scale_discrete_noise_would_break_the_curve() -> None:
-    """Noise of so small a scale is not continuous noise of the same scale: somewhere its delta is larger."""
+    """Noise of so small a scale is not continuous noise of the same scale: somewhere its delta is
+    larger."""
     with mpmath.workdps(DIGITS):
         p = discrete_law((1,), 0.6, 40)
         q = discrete_law((0,), 0.6, 40)
@@ -256,10 +282,13 @@ def test_without_the_rounding_scale_discrete_noise_would_break_the_curve() -> No
 
 @pytest.mark.parametrize("x", [0.0, 0.25, 0.5, 0.9])
 def test_the_normaliser_of_the_second_step_hardly_depends_on_where_it_is(x: float) -> None:
-    """sum over z of exp(-(z - x)^2 / 2 r^2) = r sqrt(2 pi) (1 +- eta), eta = 2 sum over k of exp(-2 pi^2 r^2 k^2)."""
+    """sum over z of exp(-(z - x)^2 / 2 r^2) = r sqrt(2 pi) (1 +- eta), eta = 2 sum over k of exp(-2
+    pi^2 r^2 k^2)."""
     with mpmath.workdps(120):
         r = mpmath.mpf(ROUNDING_SCALE)
-        total = mpmath.fsum(mpmath.exp(-((z - mpmath.mpf(x)) ** 2) / (2 * r**2)) for z in range(-80, 81))
+        total = mpmath.fsum(
+            mpmath.exp(-((z - mpmath.mpf(x)) ** 2) / (2 * r**2)) for z in range(-80, 81)
+        )
         eta = 2 * mpmath.fsum(mpmath.exp(-2 * mpmath.pi**2 * r**2 * k**2) for k in range(1, 4))
         away = abs(total / (r * mpmath.sqrt(2 * mpmath.pi)) - 1)
         assert away <= eta * (1 + mpmath.mpf(10) ** -20)
@@ -267,9 +296,11 @@ def test_the_normaliser_of_the_second_step_hardly_depends_on_where_it_is(x: floa
 
 
 def test_two_steps_give_the_discrete_law() -> None:
-    """Continuous noise of scale s, then rounding at random with scale r, is discrete noise: by quadrature.
+    """Continuous noise of scale s, then rounding at random with scale r, is discrete noise: by
+    quadrature.
 
-    The integrand and its derivatives vanish at both ends, so the sum over a fine grid is exact to rounding.
+    The integrand and its derivatives vanish at both ends, so the sum over a fine grid is exact to
+    rounding.
     """
     s = 4.0
     r = float(ROUNDING_SCALE)
@@ -291,7 +322,9 @@ def test_the_scale_of_a_real_release_is_far_above_the_rounding() -> None:
 
 
 def test_a_policy_states_the_epsilon_of_the_exact_curve() -> None:
-    policy: Policy = DESIGN.statistic().add(*records(200)).simulate_release(np.random.default_rng(0))
+    policy: Policy = (
+        DESIGN.statistic().add(*records(200)).simulate_release(np.random.default_rng(0))
+    )
     promise = policy.guarantee
     assert promise.epsilon == gaussian_epsilon(promise.rho, promise.delta)
 

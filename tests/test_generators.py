@@ -14,16 +14,15 @@ from hypothesis.extra.numpy import arrays
 
 import tacit
 from helpers import sqlite
-from tacit import Bandit, Budget
+from tacit import Budget, Study
+from tacit._typing import Floats, Rng
 from tacit.contexts.cells import Cells, probabilities
 from tacit.design import Design, Moments
 from tacit.design.cube import evenly
 from tacit.design.features import moments
 from tacit.design.layout import CHECKING_SHARE, CONTEXT_SHARE
 from tacit.kernels import Matern
-from tacit.tables import Floats
 
-Rng = np.random.Generator
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
 ROUNDS = 10_000
 UNTOLD = tacit.Problem(
@@ -43,24 +42,38 @@ TOLD = replace(UNTOLD, generator=crowded)
 
 def test_a_generator_is_checked_with_a_small_share_of_the_budget() -> None:
     def share(problem: tacit.Problem, budget: Budget, **given: Any) -> float:
-        return Design.build(problem, horizon=1000, budget=budget, rng=0, rank=20, **given).layout.context_share
+        return Design.build(
+            problem, horizon=1000, budget=budget, rng=0, rank=20, **given
+        ).layout.context_share
 
     assert share(TOLD, BUDGET) == share(TOLD, BUDGET, looks=2) == CHECKING_SHARE
     assert share(UNTOLD, BUDGET) == CONTEXT_SHARE
-    assert share(TOLD, BUDGET, context_share=0.0) == share(TOLD, BUDGET, plain=True) == share(TOLD, Budget(1.0)) == 0
+    assert (
+        share(TOLD, BUDGET, context_share=0.0)
+        == share(TOLD, BUDGET, plain=True)
+        == share(TOLD, Budget(1.0))
+        == 0
+    )
 
 
 @pytest.fixture(scope="module")
 def lost() -> dict[tuple[str, float | None], float]:
-    """Mean squared errors of predictions for whoever comes, by who comes and the share that counts them."""
+    """Mean squared errors of predictions for whoever comes, by who comes and the share that counts
+    them."""
     found: dict[tuple[str, float | None], float] = {}
     for share in (None, 0.0):
-        design = Design.build(TOLD, horizon=ROUNDS, budget=BUDGET, rng=0, rank=120, context_share=share)
-        for name, who in (("as told", crowded), ("otherwise", lambda n, rng: 1.0 - crowded(n, rng))):
+        design = Design.build(
+            TOLD, horizon=ROUNDS, budget=BUDGET, rng=0, rank=120, context_share=share
+        )
+        for name, who in (
+            ("as told", crowded),
+            ("otherwise", lambda n, rng: 1.0 - crowded(n, rng)),
+        ):
             rng = np.random.default_rng(5)
             errors = []
             for _ in range(4):
-                U, a = rng.random((40, 2)), rng.normal(size=40)
+                U = rng.random((40, 2))
+                a = rng.normal(size=40)
                 points = np.hstack([rng.random((ROUNDS, 1)), who(ROUNDS, rng)])
                 f = UNTOLD.k(points, U) @ a
                 f *= 0.3 / np.std(f)
@@ -73,11 +86,14 @@ def lost() -> dict[tuple[str, float | None], float]:
 
 
 def test_a_wrong_generator_is_left(lost: dict[tuple[str, float | None], float]) -> None:
-    """A decoder that believes it, having counted nobody, is far worse: this is what the share is for."""
+    """A decoder that believes it, having counted nobody, is far worse: this is what the share is
+    for."""
     assert lost["otherwise", None] < 0.25 * lost["otherwise", 0.0]
 
 
-def test_a_right_generator_loses_next_to_nothing(lost: dict[tuple[str, float | None], float]) -> None:
+def test_a_right_generator_loses_next_to_nothing(
+    lost: dict[tuple[str, float | None], float],
+) -> None:
     assert lost["as told", None] < 1.2 * lost["as told", 0.0]
 
 
@@ -95,7 +111,8 @@ def alike(n: int, rng: Rng) -> Floats:
 
 
 def test_counts_mend_the_columns_and_leave_how_they_depend_on_each_other() -> None:
-    """Histograms alone do not know that two columns go together; the generator does, though it is wrong about both."""
+    """Histograms alone do not know that two columns go together; the generator does, though it is
+    wrong about both."""
     problem = tacit.Problem(
         actions=tacit.Box([0.0], [1.0], names=["x"]),
         contexts=tacit.Box([0.0, 0.0], [1.0, 1.0], names=["a", "b"]),
@@ -112,7 +129,8 @@ def test_counts_mend_the_columns_and_leave_how_they_depend_on_each_other() -> No
     def off(law: Moments) -> float:
         return float(np.linalg.norm(law.signal - right.signal) / np.linalg.norm(right.signal))
 
-    believed, mended = off(told.moments), off(told.moments_given(counts, 1.0, 40_000))
+    believed = off(told.moments)
+    mended = off(told.moments_given(counts, 1.0, 40_000))
     histograms = off(replace(told, expected=None).moments_given(counts, 1.0, 40_000))
     assert mended < 0.5 * min(believed, histograms)
 
@@ -120,8 +138,11 @@ def test_counts_mend_the_columns_and_leave_how_they_depend_on_each_other() -> No
 @given(st.integers(0, 2**32 - 1))
 def test_fitted_weights_give_each_column_its_law(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    domain = tacit.Mixed([tacit.Box([0.0], [1.0], names=["a"]), tacit.Categories(["u", "v", "w"], "kind")])
-    cells, points = Cells(domain), domain.sample_points(3000, rng)
+    domain = tacit.Mixed(
+        [tacit.Box([0.0], [1.0], names=["a"]), tacit.Categories(["u", "v", "w"], "kind")]
+    )
+    cells = Cells(domain)
+    points = domain.sample_points(3000, rng)
     laws = [rng.dirichlet(np.full(size, 3.0)) for size in (12, 3)]
     weights = cells.fitted(points, np.ones(len(points)), laws)
     assert weights @ cells.onehot(points) == pytest.approx(np.concatenate(laws), abs=1e-6)
@@ -129,7 +150,11 @@ def test_fitted_weights_give_each_column_its_law(seed: int) -> None:
     assert again == pytest.approx(weights, abs=1e-9)
 
 
-@given(arrays(np.float64, st.integers(1, 60), elements=st.floats(0.0, 10.0)).filter(lambda w: w.sum() > 0.01))
+@given(
+    arrays(np.float64, st.integers(1, 60), elements=st.floats(0.0, 10.0)).filter(
+        lambda w: w.sum() > 0.01
+    )
+)
 def test_rows_are_taken_as_often_as_they_weigh(weights: Floats) -> None:
     taken = np.bincount(evenly(weights), minlength=len(weights))
     assert taken.sum() == len(weights)
@@ -151,14 +176,23 @@ def test_what_a_design_kept_of_its_generator_draws_on() -> None:
     assert restored.expected is not None
     drawn = restored.problem.draw_contexts(2000, np.random.default_rng(0))
     assert np.isin(drawn, restored.expected).all()
-    assert Design.restore(UNTOLD, *(part(Design.build(UNTOLD, horizon=9, budget=BUDGET, rng=0))
-                                    for part in (Design.facts, Design.arrays))).problem.generator is None  # fmt: skip
+    assert (
+        Design.restore(
+            UNTOLD,
+            *(
+                part(Design.build(UNTOLD, horizon=9, budget=BUDGET, rng=0))
+                for part in (Design.facts, Design.arrays)
+            ),
+        ).problem.generator
+        is None
+    )
 
 
 def test_a_study_that_is_opened_again_still_knows_who_was_expected(tmp_path: Path) -> None:
-    """A second look is designed at the release, long after the process that had the generator has gone."""
-    Bandit.create(sqlite(tmp_path), TOLD, horizon=50, budget=BUDGET, rng=0, rank=15)
-    bandit = Bandit.open(sqlite(tmp_path))
+    """A second look is designed at the release, long after the process that had the generator has
+    gone."""
+    Study.create(sqlite(tmp_path), TOLD, horizon=50, budget=BUDGET, rng=0, rank=15)
+    bandit = Study.open(sqlite(tmp_path))
     for decision in bandit.ask_many(np.linspace(0, 1, 30)[:, None]):
         bandit.tell(decision.id, 0.5)
     bandit.release()

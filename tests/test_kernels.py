@@ -16,6 +16,7 @@ from sklearn.gaussian_process import kernels as sk
 
 from laws import KernelLaws
 from tacit import RBF, Box, Catalogue, Categories, InputError, Mixed, Problem
+from tacit._typing import Floats
 from tacit.kernels import (
     Categorical,
     Custom,
@@ -31,7 +32,6 @@ from tacit.kernels import (
     natural,
 )
 from tacit.spec import dump
-from tacit.tables import Floats
 
 ACTIONS = Box([0.0], [1.0], names=["dose"])
 CONTEXTS = Box([0.0, 0.0], [1.0, 1.0], names=["age", "weight"])
@@ -72,11 +72,15 @@ class TestStationary(KernelLaws):
 
     def test_whole_numbers_are_read_as_numbers(self, kernel: Kernel) -> None:
         corners = np.array([[0, 0, 0], [0, 1, 1]])
-        assert np.array_equal(kernel(corners, corners), kernel(corners.astype(float), corners.astype(float)))
+        assert np.array_equal(
+            kernel(corners, corners), kernel(corners.astype(float), corners.astype(float))
+        )
 
 
 class TestOther(KernelLaws):
-    @pytest.fixture(params=[Linear(), Linear(0.0), Linear(2.5), Categorical(), Categorical(0.4)], ids=str)
+    @pytest.fixture(
+        params=[Linear(), Linear(0.0), Linear(2.5), Categorical(), Categorical(0.4)], ids=str
+    )
     def kernel(self, request: pytest.FixtureRequest) -> Kernel:
         return cast(Kernel, request.param)
 
@@ -112,7 +116,14 @@ def halved(A: Any, B: Any) -> Any:
 class TestCustom(KernelLaws):
     has_spec = False
 
-    @pytest.fixture(params=[Custom(polynomial), Custom(halved), Joint(Custom(polynomial)), Custom(polynomial) * RBF()])
+    @pytest.fixture(
+        params=[
+            Custom(polynomial),
+            Custom(halved),
+            Joint(Custom(polynomial)),
+            Custom(polynomial) * RBF(),
+        ]
+    )
     def kernel(self, request: pytest.FixtureRequest) -> Kernel:
         return cast(Kernel, request.param)
 
@@ -130,7 +141,8 @@ class Cosine(Kernel):
     def __call__(self, A: Any, B: Any) -> Any:
         xp = array_namespace(A, B)
         turn = 2 * math.pi * self.frequency
-        a, b = xp.sum(A, axis=1)[:, None], xp.sum(B, axis=1)[None, :]
+        a = xp.sum(A, axis=1)[:, None]
+        b = xp.sum(B, axis=1)[None, :]
         return xp.cos(turn * a) * xp.cos(turn * b) + xp.sin(turn * a) * xp.sin(turn * b)
 
 
@@ -142,7 +154,7 @@ class TestForeign(KernelLaws):
         return Cosine(0.7)
 
 
-# -- scikit-learn as the oracle --------------------------------------------------------------------------------
+# -- scikit-learn as the oracle -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("scale", [0.05, 0.3, 2.0, (0.1, 0.5, 2.0)], ids=str)
@@ -156,18 +168,25 @@ class TestForeign(KernelLaws):
     ],
     ids=["rbf", "matern12", "matern32", "matern52"],
 )
-def test_stationary_kernels_agree_with_scikit_learn(ours: Any, theirs: Any, scale: Any, points: Floats) -> None:
-    assert np.allclose(ours(scale)(points, points[:9]), theirs(scale)(points, points[:9]), rtol=0, atol=1e-12)
+def test_stationary_kernels_agree_with_scikit_learn(
+    ours: Any, theirs: Any, scale: Any, points: Floats
+) -> None:
+    assert np.allclose(
+        ours(scale)(points, points[:9]), theirs(scale)(points, points[:9]), rtol=0, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("alpha", [0.3, 1.0, 7.0])
 def test_rational_quadratic_agrees_with_scikit_learn(alpha: float, points: Floats) -> None:
     theirs = sk.RationalQuadratic(length_scale=0.4, alpha=alpha)
-    assert np.allclose(RationalQuadratic(0.4, alpha)(points, points), theirs(points), rtol=0, atol=1e-12)
+    assert np.allclose(
+        RationalQuadratic(0.4, alpha)(points, points), theirs(points), rtol=0, atol=1e-12
+    )
 
 
 def test_products_agree_with_scikit_learn(points: Floats) -> None:
-    ours, theirs = RBF(0.3) * Matern(1.5, 0.7), sk.RBF(0.3) * sk.Matern(0.7, nu=1.5)
+    ours = RBF(0.3) * Matern(1.5, 0.7)
+    theirs = sk.RBF(0.3) * sk.Matern(0.7, nu=1.5)
     assert np.allclose(ours(points, points), theirs(points), rtol=0, atol=1e-12)
 
 
@@ -177,7 +196,9 @@ def test_a_sum_is_the_average_of_what_scikit_learn_adds(points: Floats) -> None:
     assert np.allclose(3 * ours(points, points), theirs(points), rtol=0, atol=1e-12)
     weighted = Sum((RBF(0.3), Matern(1.5, 0.7)), weights=(1.0, 3.0))
     assert np.allclose(
-        4 * weighted(points, points), sk.RBF(0.3)(points) + 3 * sk.Matern(0.7, nu=1.5)(points), atol=1e-12
+        4 * weighted(points, points),
+        sk.RBF(0.3)(points) + 3 * sk.Matern(0.7, nu=1.5)(points),
+        atol=1e-12,
     )
 
 
@@ -200,7 +221,7 @@ def test_categorical_counts_the_columns_that_differ() -> None:
     assert Categorical()(labels, labels) == pytest.approx(np.eye(4))
 
 
-# -- anybody's own ---------------------------------------------------------------------------------------------
+# -- anybody's own --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -213,11 +234,15 @@ def test_categorical_counts_the_columns_that_differ() -> None:
     ],
     ids=str,
 )
-def test_a_kernel_of_scikit_learn_is_scaled_where_its_diagonal_is_over_one(theirs: Any, points: Floats) -> None:
+def test_a_kernel_of_scikit_learn_is_scaled_where_its_diagonal_is_over_one(
+    theirs: Any, points: Floats
+) -> None:
     ours = Custom(theirs)
     top = np.maximum(1.0, theirs.diag(points))
     assert (ours.diagonal(points) <= 1.0).all()
-    assert np.allclose(ours(points, points), theirs(points) / np.sqrt(np.outer(top, top)), rtol=0, atol=1e-12)
+    assert np.allclose(
+        ours(points, points), theirs(points) / np.sqrt(np.outer(top, top)), rtol=0, atol=1e-12
+    )
     assert np.allclose(np.diag(ours(points, points)), ours.diagonal(points), rtol=0, atol=1e-12)
     assert np.linalg.eigvalsh(ours(points, points)).min() >= -1e-8
 
@@ -240,7 +265,7 @@ def test_a_custom_kernel_must_be_callable() -> None:
         Custom("rbf")  # type: ignore[arg-type]
 
 
-# -- how a problem reads a kernel ------------------------------------------------------------------------------
+# -- how a problem reads a kernel -----------------------------------------------------------------
 
 
 def bound(kernel: Any, actions: Any = ACTIONS, contexts: Any = CONTEXTS) -> Kernel:
@@ -262,7 +287,9 @@ def test_lengthscales_of_a_plain_kernel_go_to_their_columns(points: Floats) -> N
     assert np.allclose(k(points, points), expected, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("plain", [RBF(0.3) + Linear(), RBF(0.3) * Linear(), Sum((RBF(0.3), Linear()), (1.0, 4.0))])
+@pytest.mark.parametrize(
+    "plain", [RBF(0.3) + Linear(), RBF(0.3) * Linear(), Sum((RBF(0.3), Linear()), (1.0, 4.0))]
+)
 def test_sums_and_products_of_plain_kernels_are_plain(plain: Kernel, points: Floats) -> None:
     expected = plain(points[:, :1], points[:, :1]) * plain(points[:, 1:], points[:, 1:])
     assert np.allclose(bound(plain)(points, points), expected, rtol=0, atol=1e-12)
@@ -270,7 +297,9 @@ def test_sums_and_products_of_plain_kernels_are_plain(plain: Kernel, points: Flo
 
 def test_joint_stays_joint(points: Floats) -> None:
     k = bound(Joint(Matern(2.5, (0.1, 0.2, 0.3))))
-    assert np.allclose(k(points, points), sk.Matern((0.1, 0.2, 0.3), nu=2.5)(points), rtol=0, atol=1e-12)
+    assert np.allclose(
+        k(points, points), sk.Matern((0.1, 0.2, 0.3), nu=2.5)(points), rtol=0, atol=1e-12
+    )
 
 
 def test_a_function_is_joint(points: Floats) -> None:
@@ -286,7 +315,11 @@ def test_separable_takes_one_kernel_for_each_side(points: Floats) -> None:
 
 def test_columns_are_found_by_name(points: Floats) -> None:
     k = bound(Separable(RBF(0.2), Matern(2.5, 0.3).on("weight") * RBF(0.7).on("age")))
-    expected = sk.RBF(0.2)(points[:, :1]) * sk.Matern(0.3, nu=2.5)(points[:, 2:]) * sk.RBF(0.7)(points[:, 1:2])
+    expected = (
+        sk.RBF(0.2)(points[:, :1])
+        * sk.Matern(0.3, nu=2.5)(points[:, 2:])
+        * sk.RBF(0.7)(points[:, 1:2])
+    )
     assert np.allclose(k(points, points), expected, rtol=0, atol=1e-12)
 
 
@@ -314,13 +347,19 @@ def test_names_are_right_where_an_item_stands_in_the_middle() -> None:
 
 def test_a_sum_of_separable_kernels_needs_joint_around_it(points: Floats) -> None:
     parts = Separable(RBF(0.1), Linear()), Separable(Linear(), RBF(0.3))
-    with pytest.raises(InputError, match="a Separable inside a sum or product does not split: write Joint"):
+    with pytest.raises(
+        InputError, match="a Separable inside a sum or product does not split: write Joint"
+    ):
         bound(Sum(parts))
     k = bound(Joint(Sum(parts)))
-    assert np.allclose(k(points, points), (bound(parts[0])(points, points) + bound(parts[1])(points, points)) / 2)
+    assert np.allclose(
+        k(points, points), (bound(parts[0])(points, points) + bound(parts[1])(points, points)) / 2
+    )
 
 
-@pytest.mark.parametrize("whole", [Joint(RBF()), Custom(polynomial), RBF().on("age")], ids=["joint", "custom", "on"])
+@pytest.mark.parametrize(
+    "whole", [Joint(RBF()), Custom(polynomial), RBF().on("age")], ids=["joint", "custom", "on"]
+)
 def test_a_whole_kernel_inside_a_plain_one_is_refused(whole: Kernel) -> None:
     with pytest.raises(InputError, match=r"does not split"):
         bound(whole * RBF())
@@ -342,15 +381,32 @@ def test_brackets_and_order_do_not_matter(order: list[int], kind: type) -> None:
     assert np.allclose(left(points, points), kind(tuple(parts))(points, points), rtol=0, atol=1e-12)
 
 
-# -- what is refused -------------------------------------------------------------------------------------------
+# -- what is refused ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", [RBF, RationalQuadratic, lambda s: Matern(2.5, s)])
 @pytest.mark.parametrize(
-    "scale", [0.0, -1.0, math.nan, math.inf, [], [0.1, 0.0], [0.1, None], "0.3", "3", None, ["a"], {}, np.ones((2, 2))]
+    "scale",
+    [
+        0.0,
+        -1.0,
+        math.nan,
+        math.inf,
+        [],
+        [0.1, 0.0],
+        [0.1, None],
+        "0.3",
+        "3",
+        None,
+        ["a"],
+        {},
+        np.ones((2, 2)),
+    ],
 )
 def test_a_lengthscale_must_be_positive(kind: Any, scale: Any) -> None:
-    with pytest.raises(InputError, match="lengthscale must be a positive number, or one per dimension"):
+    with pytest.raises(
+        InputError, match="lengthscale must be a positive number, or one per dimension"
+    ):
         kind(scale)
 
 
@@ -362,7 +418,10 @@ def test_lengthscales_may_be_any_kind_of_numbers() -> None:
 
 @pytest.mark.parametrize("wrap", [lambda k: k, Joint], ids=["plain", "joint"])
 def test_lengthscales_must_be_as_many_as_columns(wrap: Any) -> None:
-    with pytest.raises(InputError, match=r"2 lengthscales do not fit 3 columns \(dose, age, weight\): give one number"):
+    with pytest.raises(
+        InputError,
+        match=r"2 lengthscales do not fit 3 columns \(dose, age, weight\): give one number",
+    ):
         bound(wrap(RBF((0.1, 0.2))))
 
 
@@ -373,7 +432,9 @@ def test_lengthscales_of_one_side_must_fit_that_side() -> None:
 
 @pytest.mark.parametrize("column", ["height", 3, -1, 0.5])
 def test_an_unknown_column_is_named(column: Any) -> None:
-    with pytest.raises(InputError, match=rf"the kernel names column {column!r}, which is none of dose, age, weight"):
+    with pytest.raises(
+        InputError, match=rf"the kernel names column {column!r}, which is none of dose, age, weight"
+    ):
         bound(Joint(RBF().on(column)))
 
 

@@ -11,25 +11,39 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit import RBF, Box, Catalogue, Categories, InputError, Problem
+from tacit._typing import Floats
 from tacit.design import landmarks
 from tacit.design.landmarks import pivots
 from tacit.kernels import Categorical, Custom, Joint, Kernel, Linear, Matern, Separable
-from tacit.tables import Floats
 
 POOL = np.random.default_rng(0).random((400, 3))
 ROUGH = Joint(Matern(0.5, 0.3))
-KERNELS = [Joint(Matern(2.5, 0.4)), ROUGH, Joint(RBF(0.5)), Separable(Linear(), Matern(1.5, 0.5), at=1)]
+KERNELS = [
+    Joint(Matern(2.5, 0.4)),
+    ROUGH,
+    Joint(RBF(0.5)),
+    Separable(Linear(), Matern(1.5, 0.5), at=1),
+]
 
 
 def run(
-    kernel: Kernel, pool: Floats = POOL, *, most: int = 60, tolerance: float = 0.0, seed: int = 1, block: int = 32
+    kernel: Kernel,
+    pool: Floats = POOL,
+    *,
+    most: int = 60,
+    tolerance: float = 0.0,
+    seed: int = 1,
+    block: int = 32,
 ) -> tuple[Any, Floats]:
-    return pivots(kernel, pool, most=most, tolerance=tolerance, rng=np.random.default_rng(seed), block=block)
+    return pivots(
+        kernel, pool, most=most, tolerance=tolerance, rng=np.random.default_rng(seed), block=block
+    )
 
 
 def residual(kernel: Kernel, pool: Floats, chosen: Any) -> float:
     """The mean of k(w, w) - k_U(w)' Kuu^-1 k_U(w), by the definition."""
-    Kuu, Kpu = kernel(pool[chosen], pool[chosen]), kernel(pool, pool[chosen])
+    Kuu = kernel(pool[chosen], pool[chosen])
+    Kpu = kernel(pool, pool[chosen])
     explained = np.sum(Kpu * np.linalg.lstsq(Kuu, Kpu.T, rcond=1e-13)[0].T, axis=1)
     return float(np.mean(kernel.diagonal(pool) - explained))
 
@@ -49,19 +63,26 @@ def test_pivots_are_different_rows_of_the_pool(kernel: Kernel) -> None:
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 @pytest.mark.parametrize("block", [1, 7, 32])
-def test_the_residual_is_what_the_definition_says_and_never_grows(kernel: Kernel, block: int) -> None:
+def test_the_residual_is_what_the_definition_says_and_never_grows(
+    kernel: Kernel, block: int
+) -> None:
     chosen, decay = run(kernel, block=block)
     assert (np.diff(decay) <= 1e-12).all()
     for rank in (1, 5, 20, 60):
-        assert decay[rank - 1] == pytest.approx(residual(kernel, POOL, chosen[:rank]), rel=1e-4, abs=1e-9)
+        assert decay[rank - 1] == pytest.approx(
+            residual(kernel, POOL, chosen[:rank]), rel=1e-4, abs=1e-9
+        )
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 def test_the_residual_is_within_twice_the_best_of_half_its_rank(kernel: Kernel) -> None:
-    """The theorem compares with a smaller rank: at the same rank columns of a smooth kernel lose more than that."""
+    """The theorem compares with a smaller rank: at the same rank columns of a smooth kernel lose
+    more than that."""
     values = np.linalg.eigvalsh(kernel(POOL, POOL))
     for rank in (10, 30, 60):
-        best, best_of_half = (float(values[: len(POOL) - r].sum() / len(POOL)) for r in (rank, rank // 2))
+        best, best_of_half = (
+            float(values[: len(POOL) - r].sum() / len(POOL)) for r in (rank, rank // 2)
+        )
         mean = np.mean([decay[rank - 1] for decay in decays(kernel)])
         assert best <= mean <= 2.0 * best_of_half
         assert mean <= (2.0 if kernel == ROUGH else 6.0) * best
@@ -71,10 +92,14 @@ def test_the_residual_is_within_twice_the_best_of_half_its_rank(kernel: Kernel) 
 def test_blocks_are_as_good_as_one_at_a_time_because_they_reject(
     kernel: Kernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    singly, in_blocks = (np.mean([decay[29] for decay in decays(kernel, block=block)]) for block in (1, 32))
+    singly, in_blocks = (
+        np.mean([decay[29] for decay in decays(kernel, block=block)]) for block in (1, 32)
+    )
     assert in_blocks == pytest.approx(singly, rel=0.1)
     accept = landmarks._accept
-    monkeypatch.setattr(landmarks, "_accept", lambda H, diagonal, rng: accept(H, 0.0 * diagonal, rng))
+    monkeypatch.setattr(
+        landmarks, "_accept", lambda H, diagonal, rng: accept(H, 0.0 * diagonal, rng)
+    )
     assert np.mean([decay[29] for decay in decays(kernel)]) > 1.15 * singly
 
 
@@ -83,7 +108,9 @@ def test_uniform_rows_do_worse_where_the_pool_is_uneven() -> None:
     rng = np.random.default_rng(3)
     pool = np.vstack([0.02 * rng.random((360, 3)), rng.random((40, 3))])
     kernel = Joint(Matern(2.5, 0.3))
-    uniform = np.mean([residual(kernel, pool, rng.choice(400, 30, replace=False)) for _ in range(5)])
+    uniform = np.mean(
+        [residual(kernel, pool, rng.choice(400, 30, replace=False)) for _ in range(5)]
+    )
     pivoted = np.mean([run(kernel, pool, most=30, seed=seed)[1][-1] for seed in range(5)])
     assert pivoted < uniform / 3
 
@@ -112,7 +139,7 @@ def test_the_same_coins_give_the_same_landmarks_and_others_give_others() -> None
     assert first != other
 
 
-# -- kernels of finite rank ------------------------------------------------------------------------------------
+# -- kernels of finite rank -----------------------------------------------------------------------
 
 LABELS = Categories(["a", "b", "c"]).sample_points(500, np.random.default_rng(0))
 ITEMS = Catalogue([[1.0, 2.0], [3.0, 5.0], [4.0, 1.0], [0.0, 0.0], [2.0, 9.0]])
@@ -135,7 +162,9 @@ ITEMS = Catalogue([[1.0, 2.0], [3.0, 5.0], [4.0, 1.0], [0.0, 0.0], [2.0, 9.0]])
     ids=lambda value: type(value).__name__,
 )
 @pytest.mark.parametrize("tolerance", [0.0, -1.0, 1e-15])
-def test_a_kernel_of_finite_rank_stops_at_its_rank(kernel: Kernel, pool: Floats, rank: int, tolerance: float) -> None:
+def test_a_kernel_of_finite_rank_stops_at_its_rank(
+    kernel: Kernel, pool: Floats, rank: int, tolerance: float
+) -> None:
     for seed in range(5):
         chosen, decay = run(kernel, pool, most=50, tolerance=tolerance, seed=seed)
         assert len(chosen) == rank
@@ -150,7 +179,9 @@ def test_a_kernel_that_is_nearly_of_finite_rank_stops_where_rounding_begins(scal
 
 
 def test_a_problem_of_labels_and_items_is_explained_completely() -> None:
-    problem = Problem(ITEMS, Categories(["a", "b", "c"]), Separable(Matern(2.5, 0.3), Categorical()))
+    problem = Problem(
+        ITEMS, Categories(["a", "b", "c"]), Separable(Matern(2.5, 0.3), Categorical())
+    )
     pool = problem.public_points(1000, np.random.default_rng(0))
     chosen, decay = run(problem.k, pool, most=500)
     assert len(chosen) == 15
@@ -181,10 +212,14 @@ def test_a_kernel_with_an_impossible_diagonal_is_refused(value: float) -> None:
         run(Custom(lambda A, B: np.full((len(A), len(B)), value)))
 
 
-@given(st.integers(1, 40), st.integers(1, 20), st.integers(1, 40), st.floats(0, 0.5), st.integers(0, 5))
+@given(
+    st.integers(1, 40), st.integers(1, 20), st.integers(1, 40), st.floats(0, 0.5), st.integers(0, 5)
+)
 def test_any_size_works(rows: int, most: int, block: int, tolerance: float, seed: int) -> None:
     pool = Box([0.0, 0.0], [1.0, 1.0]).sample_points(rows, np.random.default_rng(seed))
-    chosen, decay = run(Matern(1.5, 0.2), pool, most=most, tolerance=tolerance, seed=seed, block=block)
+    chosen, decay = run(
+        Matern(1.5, 0.2), pool, most=most, tolerance=tolerance, seed=seed, block=block
+    )
     assert 1 <= len(chosen) <= min(most, rows)
     assert len(set(chosen.tolist())) == len(chosen) == len(decay)
     assert len(chosen) == min(most, rows) or decay[-1] <= tolerance

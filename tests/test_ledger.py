@@ -35,8 +35,14 @@ class TestStudyOnSqlite(StudyLaws):
         return sqlite_urls
 
 
-@given(st.floats(1e-6, 100), st.sampled_from([PURE, ZCDP]), st.sampled_from([Exponential, PermuteAndFlip]))
-def test_costs_round_up_by_less_than_a_unit(epsilon: float, measure: str, event: type[Exponential]) -> None:
+@given(
+    st.floats(1e-6, 100),
+    st.sampled_from([PURE, ZCDP]),
+    st.sampled_from([Exponential, PermuteAndFlip]),
+)
+def test_costs_round_up_by_less_than_a_unit(
+    epsilon: float, measure: str, event: type[Exponential]
+) -> None:
     exact = price(event(epsilon), measure) * UNITS
     assert exact <= cost_of(event(epsilon), measure) < exact + 1
 
@@ -55,14 +61,17 @@ def test_the_file_of_a_ledger_is_for_its_owner_alone(tmp_path: Path) -> None:
     assert (tmp_path / "study.db").stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize("url", ["nonsense", "sqlite://", "sqlite:///:memory:", "sqlite:////no/such/folder/x.db"])
+@pytest.mark.parametrize(
+    "url", ["nonsense", "sqlite://", "sqlite:///:memory:", "sqlite:////no/such/folder/x.db"]
+)
 def test_a_database_that_cannot_keep_a_ledger_is_refused(url: str) -> None:
     with pytest.raises(InputError):
         Ledger.create(url, Budget(epsilon=1.0))
 
 
 def test_a_busy_file_is_waited_for_even_where_sqlite_itself_does_not_wait(tmp_path: Path) -> None:
-    """As when several processes make one new file ready: SQLite then refuses at once, whatever its timeout."""
+    """As when several processes make one new file ready: SQLite then refuses at once, whatever its
+    timeout."""
     file = tmp_path / "busy.db"
     holder = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
     hasty = sqlite3.connect(file, isolation_level=None, timeout=0)

@@ -15,8 +15,7 @@ from helpers import records, small_design
 from logs import COLUMNS, log_table
 from tacit import Budget, BudgetError, InputError, Ledger
 from tacit.cli import app
-from tacit.files import LogFile
-from tacit.partial import forget, load_partial, save_partial
+from tacit.logs import LogFile, forget, load_partial, save_partial
 from test_cli import PROBLEM
 
 
@@ -29,7 +28,18 @@ def study(tmp_path: Path) -> Path:
 
 def fit(study: Path, log: Path, out: str, *options: object) -> np.ndarray:
     """The policy's weights, or the error that the fit ended with."""
-    command = ["fit", study / "problem.toml", log, "--out", study / out, "--rank", 8, "--looks", 1, *options]
+    command = [
+        "fit",
+        study / "problem.toml",
+        log,
+        "--out",
+        study / out,
+        "--rank",
+        8,
+        "--looks",
+        1,
+        *options,
+    ]
     done = CliRunner().invoke(app, list(map(str, command)))
     if done.exception is not None:
         raise done.exception
@@ -37,7 +47,9 @@ def fit(study: Path, log: Path, out: str, *options: object) -> np.ndarray:
         return np.asarray(arrays["weights"])
 
 
-def test_a_symbolic_link_to_a_log_has_the_logs_own_ledger(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_symbolic_link_to_a_log_has_the_logs_own_ledger(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The released policy comes back, free of charge, and a second budget does not."""
     (study / "elsewhere").mkdir()
     link = study / "elsewhere" / "link.parquet"
@@ -46,7 +58,12 @@ def test_a_symbolic_link_to_a_log_has_the_logs_own_ledger(study: Path, monkeypat
     folder.symlink_to(study, target_is_directory=True)
     monkeypatch.chdir(study / "elsewhere")
     released = fit(study, study / "log.parquet", "a")
-    for log in (link, folder / "log.parquet", folder / "elsewhere" / "link.parquet", Path("link.parquet")):
+    for log in (
+        link,
+        folder / "log.parquet",
+        folder / "elsewhere" / "link.parquet",
+        Path("link.parquet"),
+    ):
         assert np.array_equal(fit(study, log, "b"), released)
     ledgers = {path.resolve() for path in study.glob("**/*.ledger.db")}
     assert ledgers == {study.resolve() / "log.parquet.ledger.db"}
@@ -76,7 +93,17 @@ def test_a_fit_goes_on_by_another_name_of_the_log(study: Path) -> None:
     kept = ("--checkpoint", study / "kept", "--ledger", f"sqlite:///{study}/ledger.db")
     link = study / "link.parquet"
     link.symlink_to(study / "log.parquet")
-    command = ["fit", study / "problem.toml", study / "log.parquet", "--out", study / "a", "--rank", 8, "--looks", 1]
+    command = [
+        "fit",
+        study / "problem.toml",
+        study / "log.parquet",
+        "--out",
+        study / "a",
+        "--rank",
+        8,
+        "--looks",
+        1,
+    ]
     done = CliRunner().invoke(app, list(map(str, [*command, *kept, "--collect-only"])))
     assert done.exit_code == 0, done.output
     fit(study, link, "a", *kept)
@@ -104,7 +131,8 @@ def test_a_ledger_opened_through_a_link_is_the_same_ledger(tmp_path: Path) -> No
 
 def test_a_checkpoint_through_a_link_leaves_no_old_sum_behind(tmp_path: Path) -> None:
     (tmp_path / "safe").mkdir()
-    link, file = tmp_path / "link", tmp_path / "safe" / "kept"
+    link = tmp_path / "link"
+    file = tmp_path / "safe" / "kept"
     link.symlink_to(file)
     design = small_design()
     for rows in (20, 30):

@@ -1,4 +1,5 @@
-"""What is not private stays marked, whatever way it takes into a policy; and public tables are not the data."""
+"""What is not private stays marked, whatever way it takes into a policy; and public tables are not
+the data."""
 
 from __future__ import annotations
 
@@ -20,21 +21,40 @@ from typer.testing import CliRunner
 
 from helpers import BUDGET, records, small_problem, sqlite
 from logs import log_table
-from tacit import Bandit, Box, Budget, Categories, Design, InputError, Ledger, Matern, Mixed, Policy, Problem, refine
+from tacit import (
+    Box,
+    Budget,
+    Categories,
+    Design,
+    InputError,
+    Ledger,
+    Matern,
+    Mixed,
+    Policy,
+    Problem,
+    Study,
+    refine,
+)
+from tacit._typing import Rng
 from tacit.cli import app
-from tacit.collect.task import counter_for, shipped
-from tacit.contexts import LearnedContexts, PublicSample, is_private, private_marginals, simulated_marginals
+from tacit.contexts import (
+    LearnedContexts,
+    PublicSample,
+    is_private,
+    release_marginals,
+    simulate_marginals,
+)
 from tacit.contexts.marks import MOST_STEPS
-from tacit.partial import load_design, save_partial
+from tacit.logs import load_design, save_partial
+from tacit.logs.worker import counter_for, shipped
 from tacit.report.findings import Findings
 from test_cli import PROBLEM as PROBLEM_FILE
 
-Rng = np.random.Generator
 SMALL: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 1000}
 PROBLEM = small_problem()
 CAME = {"age": records(200)[1][:, 0], "weight": records(200)[1][:, 1]}
-SIMULATED = simulated_marginals(CAME, PROBLEM.contexts, budget=BUDGET, rng=np.random.default_rng(0))
-PLAYED = simulated_marginals(
+SIMULATED = simulate_marginals(CAME, PROBLEM.contexts, budget=BUDGET, rng=np.random.default_rng(0))
+PLAYED = simulate_marginals(
     {"dose": records(200)[0][:, 0]}, PROBLEM.actions, budget=BUDGET, rng=np.random.default_rng(0)
 )
 
@@ -42,7 +62,7 @@ PLAYED = simulated_marginals(
 @pytest.fixture(scope="module")
 def charged(tmp_path_factory: pytest.TempPathFactory) -> LearnedContexts:
     ledger = Ledger.create(sqlite(tmp_path_factory.mktemp("charged")), BUDGET)
-    return private_marginals(CAME, PROBLEM.contexts, budget=BUDGET, ledger=ledger)
+    return release_marginals(CAME, PROBLEM.contexts, budget=BUDGET, ledger=ledger)
 
 
 def built(problem: Problem, **options: Any) -> Design:
@@ -155,10 +175,12 @@ def test_the_mark_is_in_all_that_a_policy_shows(tmp_path: Path) -> None:
     assert "NOT private" in told.stderr
 
 
-# -- kept and restored -----------------------------------------------------------------------------------------------
+# -- kept and restored ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("law", [{"generator": SIMULATED}, {"play": PLAYED}], ids=["generator", "play"])
+@pytest.mark.parametrize(
+    "law", [{"generator": SIMULATED}, {"play": PLAYED}], ids=["generator", "play"]
+)
 def test_a_restored_design_is_still_marked(law: dict[str, Any], tmp_path: Path) -> None:
     """Laws are not kept in files; their mark is."""
     design = built(replace(PROBLEM, **law))
@@ -187,17 +209,21 @@ def test_a_design_of_an_earlier_version_is_taken_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("looks", [1, 2])
-def test_a_study_with_a_simulated_generator_is_marked_also_when_opened_again(looks: int, tmp_path: Path) -> None:
+def test_a_study_with_a_simulated_generator_is_marked_also_when_opened_again(
+    looks: int, tmp_path: Path
+) -> None:
     problem = replace(PROBLEM, generator=SIMULATED)
-    study = Bandit.create(sqlite(tmp_path), problem, horizon=50, budget=BUDGET, rng=0, looks=looks, **SMALL)
+    study = Study.create(
+        sqlite(tmp_path), problem, horizon=50, budget=BUDGET, rng=0, looks=looks, **SMALL
+    )
     asked = study.ask_many([[61, 74]] * 20)
     study.tell_many([decision.id for decision in asked], [0.5] * 20)
-    assert not Bandit.open(sqlite(tmp_path)).design.private
+    assert not Study.open(sqlite(tmp_path)).design.private
     assert not study.release().private
-    assert not Bandit.open(sqlite(tmp_path)).release().private
+    assert not Study.open(sqlite(tmp_path)).release().private
 
 
-# -- two looks --------------------------------------------------------------------------------------------------------
+# -- two looks ------------------------------------------------------------------------------------
 
 
 def test_a_second_look_inherits_the_mark_of_the_first(tmp_path: Path) -> None:
@@ -230,7 +256,7 @@ def test_facts_name_the_budget_that_both_looks_spend(budget: Budget | None, tmp_
     assert (named == BUDGET) == (budget is None)
 
 
-# -- a public sample that is the data ----------------------------------------------------------------------------------
+# -- a public sample that is the data -------------------------------------------------------------
 
 
 def rows_of(table: dict[str, Any]) -> list[dict[str, Any]]:
@@ -244,11 +270,14 @@ PEOPLE: dict[str, Any] = {
     "place": ["north" if i % 3 else "south" for i in range(200)],
 }
 ARRAY = np.column_stack([CAME["age"], CAME["weight"]])
-PANDAS, POLARS, ARROW = pd.DataFrame(PEOPLE), pl.DataFrame(PEOPLE), pa.table(PEOPLE)
+PANDAS = pd.DataFrame(PEOPLE)
+POLARS = pl.DataFrame(PEOPLE)
+ARROW = pa.table(PEOPLE)
 CODED = pa.table({"place": ARROW["place"].dictionary_encode()})
 AGE_ONLY = replace(PROBLEM, contexts=Box([18], [95], names=["age"]))
 PLACE_ONLY = replace(PROBLEM, contexts=Categories(["north", "south"], "place"))
-ROWS, AGES = rows_of(PEOPLE), np.array(PEOPLE["age"])
+ROWS = rows_of(PEOPLE)
+AGES = np.array(PEOPLE["age"])
 # (problem, public sample, records)
 SAME: dict[str, tuple[Problem, Any, Any]] = {
     "one array": (PROBLEM, ARRAY, ARRAY),
@@ -267,8 +296,16 @@ SAME: dict[str, tuple[Problem, Any, Any]] = {
     "a copy on write": (MIXED, PANDAS.copy(deep=False), PANDAS),
     "text of pandas": (PLACE_ONLY, PANDAS.iloc[:20], PANDAS),
     "objects of pandas": (PLACE_ONLY, (objects := PANDAS.astype(object)).iloc[:20], objects),
-    "categories of pandas": (PLACE_ONLY, (labels := PANDAS.astype({"place": "category"})).iloc[:20], labels),
-    "nullable numbers of pandas": (AGE_ONLY, (gaps := PANDAS.astype({"age": "Float64"})).iloc[:20], gaps),
+    "categories of pandas": (
+        PLACE_ONLY,
+        (labels := PANDAS.astype({"place": "category"})).iloc[:20],
+        labels,
+    ),
+    "nullable numbers of pandas": (
+        AGE_ONLY,
+        (gaps := PANDAS.astype({"age": "Float64"})).iloc[:20],
+        gaps,
+    ),
     "polars": (MIXED, POLARS, POLARS),
     "the head of a polars table": (MIXED, POLARS.head(20), POLARS),
     "text of polars": (PLACE_ONLY, POLARS.head(20), POLARS.clone()),
@@ -278,12 +315,16 @@ SAME: dict[str, tuple[Problem, Any, Any]] = {
     "a dictionary of arrow": (PLACE_ONLY, CODED.slice(9), CODED),
     "numpy and arrow": (AGE_ONLY, pa.table({"age": AGES}), {"age": AGES}),
     "numbers of polars and arrow": (MIXED, POLARS.to_arrow(), POLARS),
-}  # fmt: skip
+}
 APART: dict[str, tuple[Problem, Any, Any]] = {
     "a copy": (PROBLEM, ARRAY.copy(), ARRAY),
     "other rows of one array": (PROBLEM, ARRAY[:50], ARRAY[50:]),
     "odd and even rows": (PROBLEM, ARRAY[::2], ARRAY[1::2]),
-    "other lists of the same cells": (MIXED, {name: list(column) for name, column in PEOPLE.items()}, PEOPLE),
+    "other lists of the same cells": (
+        MIXED,
+        {name: list(column) for name, column in PEOPLE.items()},
+        PEOPLE,
+    ),
     "other rows of one list": (MIXED, ROWS[:20], ROWS[20:]),
     "equal rows": (MIXED, [dict(row) for row in ROWS], ROWS),
     "other rows of pandas": (MIXED, PANDAS.iloc[:20], PANDAS.iloc[20:]),
@@ -313,7 +354,8 @@ def test_a_public_sample_of_other_memory_is_taken(case: str) -> None:
 
 
 def test_the_refusal_does_not_depend_on_values() -> None:
-    """By where cells are: other values in the same places are refused, and equal ones elsewhere are not."""
+    """By where cells are: other values in the same places are refused, and equal ones elsewhere are
+    not."""
     problem = replace(PROBLEM, generator=PublicSample(ARRAY))
     for value in (np.nan, 0.0, 50.0):
         shared = ARRAY.view()
@@ -327,7 +369,7 @@ def test_the_refusal_does_not_depend_on_values() -> None:
 
 def test_a_study_refuses_its_own_sample_before_anything_is_written(tmp_path: Path) -> None:
     problem = replace(PROBLEM, generator=PublicSample(ARRAY[:20]))
-    study = Bandit.create(sqlite(tmp_path), problem, horizon=500, budget=BUDGET, rng=0, **SMALL)
+    study = Study.create(sqlite(tmp_path), problem, horizon=500, budget=BUDGET, rng=0, **SMALL)
     with pytest.raises(InputError, match="data itself"):
         study.ask_many(ARRAY)
     with pytest.raises(InputError, match="data itself"):
@@ -364,11 +406,22 @@ def test_tacit_fit_refuses_a_sample_that_is_a_data_file(kind: str, tmp_path: Pat
     (tmp_path / "problem.toml").write_text(PROBLEM_FILE + f'\n[generator]\nsample = "{sample}"\n')
     files = [tmp_path / "problem.toml", tmp_path / "log.parquet", tmp_path / "more.parquet"]
     url = f"sqlite:///{tmp_path}/ledger.db"
-    command = ["fit", *map(str, files), "--out", str(tmp_path / "policy"), "--rank", "8", "--ledger", url]
+    command = [
+        "fit",
+        *map(str, files),
+        "--out",
+        str(tmp_path / "policy"),
+        "--rank",
+        "8",
+        "--ledger",
+        url,
+    ]
     refused = CliRunner().invoke(app, command)
     assert isinstance(refused.exception, InputError)
     assert "both the data and the public sample" in str(refused.exception)
     assert not (tmp_path / "ledger.db").exists()
     shutil.copy(tmp_path / "more.parquet", tmp_path / "census.parquet")
-    (tmp_path / "problem.toml").write_text(PROBLEM_FILE + '\n[generator]\nsample = "census.parquet"\n')
+    (tmp_path / "problem.toml").write_text(
+        PROBLEM_FILE + '\n[generator]\nsample = "census.parquet"\n'
+    )
     assert CliRunner().invoke(app, [*command, "--looks", "1"]).exit_code == 0

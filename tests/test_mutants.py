@@ -1,8 +1,9 @@
 """Mutants of the trusted path, by name: each is applied, and its guard must fail.
 
-A mutant is one mistake in one function of the library, and any of them could be fatal for privacy. Its guard is an
-ordinary test of `test_trusted_*.py`, which the suite also runs on the intact code. When a function is rewritten and a
-mutant no longer fits, its test says so: adapt it, so that the same mistake is made in the new code.
+A mutant is one mistake in one function of the library, and any of them could be fatal for privacy.
+Its guard is an ordinary test of `test_trusted_*.py`, which the suite also runs on the intact code.
+When a function is rewritten and a mutant no longer fits, its test says so: adapt it, so that the
+same mistake is made in the new code.
 
 Mechanisms with mistakes that the *audit* must see are in `test_broken_mechanisms.py`.
 """
@@ -22,7 +23,9 @@ import test_trusted_sums as way_in
 from mutation import Mutant, applied, failure_under
 from tacit.core.contribution import Encoding
 
-NORMAL = "np.rint(np.random.default_rng({seed}).normal(0.0, event.scale, len(total))).astype(np.int64)"
+NORMAL = (
+    "np.rint(np.random.default_rng({seed}).normal(0.0, event.scale, len(total))).astype(np.int64)"
+)
 CLOCK = "__import__('time').time_ns()"
 REPLACE = "__import__('dataclasses').replace"
 
@@ -59,7 +62,8 @@ NOISE = [
         "noise comes from NumPy's generator, beside a draw of OpenDP's that is thrown away",
         "tacit.core.noise.discrete_gaussian",
         "np.asarray(measurement(argument), dtype=np.int64)",
-        "(measurement(argument), total + np.random.normal(0, event.scale, len(total)).astype(np.int64))[1]",
+        "(measurement(argument), total + np.random.normal(0, event.scale, "
+        "len(total)).astype(np.int64))[1]",
         way_out.test_what_is_released_is_what_opendp_drew,
     ),
     Mutant(
@@ -194,7 +198,7 @@ ORDER = [
     ),
     Mutant(
         "a choice is not bound to its visitor",
-        "tacit.once.decide_once",
+        "tacit.single_decision.decision.release_decision",
         'hashlib.blake2b(visitor.astype("<f8").tobytes(), digest_size=16).hexdigest()',
         '""',
         study.test_a_decision_is_not_given_to_another_visitor,
@@ -335,7 +339,8 @@ CHOICES = [
         "a choice comes from NumPy's generator",
         "tacit.core.selection.noisy_max",
         "int(measurement(argument))",
-        "int(np.argmax(scores + np.random.default_rng().gumbel(scale=2 * delta / event.epsilon, size=len(scores))))",
+        "int(np.argmax(scores + np.random.default_rng().gumbel(scale=2 * delta / event.epsilon, "
+        "size=len(scores))))",
         way_out.test_a_choice_is_drawn_by_the_mechanism_that_is_charged,
     ),
     Mutant(
@@ -520,7 +525,8 @@ RECORDS = [
         way_in.test_every_row_of_a_kernel_is_about_its_own_point,
     ),
     Mutant(
-        "a built-in kernel centres its batch and its landmarks alike, which shows in the last bits only",
+        "a built-in kernel centres its batch and its landmarks alike, which shows in the last bits "
+        "only",
         "tacit.kernels.stationary.Stationary.squared_distance",
         "A, B = A - 0.5, B - 0.5",
         "A, B = A - xp.mean(A, axis=0), B - xp.mean(A, axis=0)",
@@ -556,30 +562,31 @@ RECORDS = [
     ),
     Mutant(
         "threads count blocks that others count too",
-        "tacit.arrays.Engine.share",
+        "tacit.numerics.engine.Engine.share",
         "items[i::count]",
         "items[i:]",
         way_in.test_threads_share_the_blocks_and_count_each_once,
     ),
     Mutant(
         "CSV types are guessed",
-        "tacit.files.reading._csv",
+        "tacit.logs.reading._csv",
         "column_types={name: pa.binary() for name in columns.in_file},",
         "",
         way_in.test_cells_of_a_csv_file_are_read_as_they_are_written,
     ),
     Mutant(
         "pieces of a log overlap",
-        "tacit.files.reading._exactly",
+        "tacit.logs.reading._exactly",
         "table.slice(rows).to_batches(), count - rows",
         "table.slice(rows - 1).to_batches(), count - rows + 1",
         way_in.test_every_row_of_a_log_counts_once,
     ),
     Mutant(
         "rows that are counted can be counted again",
-        "tacit.collect.work.Work.take",
+        "tacit.logs.counting.Work.take",
         "",
-        "self._counted = {path: rows for path, rows in self._counted.items() if rows != [(0, span.file.rows)]}",
+        "self._counted = {path: rows for path, rows in self._counted.items() if rows != [(0, "
+        "span.file.rows)]}",
         way_in.test_every_row_of_a_log_counts_once,
     ),
     Mutant(
@@ -601,22 +608,24 @@ RECORDS = [
 STUDY = [
     Mutant(
         "a study's second design is made from the private sum",
-        "tacit.bandit.bandit.Bandit.release",
+        "tacit.study.study.Study.release",
         "self._second(first, progress)",
         "self._second(Policy.from_release(self.design, "
-        f"{REPLACE}(first.released, values=self._statistic(rounds, silent)._sum._value())), progress)",
+        f"{REPLACE}(first.released, values=self._statistic(rounds, silent)._sum._value())), "
+        "progress)",
         study.test_a_study_designs_its_second_look_from_the_first_release_alone,
     ),
     Mutant(
         "a study's second design is seeded by its rounds",
-        "tacit.bandit.bandit.Bandit._second",
+        "tacit.study.study.Study._second",
         "refine(self.design, first, ",
-        "refine(self.design, first, rng=abs(hash(str([y for _, y, _ in self._store.rounds(self.asked)]))), ",
+        "refine(self.design, first, rng=abs(hash(str([y for _, y, _ in "
+        "self._store.rounds(self.asked)]))), ",
         study.test_a_study_designs_its_second_look_from_the_first_release_alone,
     ),
     Mutant(
         "a fit's second design is made from the private sum",
-        "tacit.collect.job.Job.look_again",
+        "tacit.logs.job.Job.look_again",
         "refine(work.design, policy, ",
         "refine(work.design, Policy.from_release(work.design, "
         f"{REPLACE}(policy.released, values=work.statistic._sum._value())), ",
@@ -660,43 +669,43 @@ STUDY = [
         study.test_a_saved_policy_depends_on_records_through_the_release_alone,
     ),
     Mutant(
-        "decide_once reads rounds twice",
-        "tacit.bandit.bandit.Bandit.decide_once",
+        "release_decision reads rounds twice",
+        "tacit.study.study.Study.release_decision",
         "self._statistic(self.asked, silent)",
         "self._statistic(self.asked, silent).merge(self._statistic(self.asked, silent))",
         study.test_a_decision_counts_every_round_once,
     ),
     Mutant(
         "a study reads its rounds twice",
-        "tacit.bandit.bandit.Bandit._statistic",
+        "tacit.study.study.Study._statistic",
         "in self._store.rounds(rounds):",
         "in [*self._store.rounds(rounds), *self._store.rounds(rounds)]:",
         study.test_a_release_counts_every_round_once_in_each_look,
     ),
     Mutant(
         "a page of rounds overlaps the next",
-        "tacit.bandit.store.Store.rounds",
+        "tacit.study.store.Store.rounds",
         "_rounds.c.number < min(",
         "_rounds.c.number <= min(",
         study.test_a_release_counts_every_round_once_in_each_look,
     ),
     Mutant(
         "a page of rounds begins before the last one ends",
-        "tacit.bandit.store.Store.rounds",
+        "tacit.study.store.Store.rounds",
         "range(1, last + 1, PAGE)",
         "range(1, last + 1, PAGE - 1)",
         study.test_a_decision_counts_every_round_once,
     ),
     Mutant(
         "the last page holds rounds that came later",
-        "tacit.bandit.store.Store.rounds",
+        "tacit.study.store.Store.rounds",
         "min(start + PAGE, last + 1)",
         "start + PAGE",
         study.test_only_the_rounds_asked_for_are_read,
     ),
     Mutant(
         "the rounds of one user come back as those of many",
-        "tacit.bandit.store.Store.rounds",
+        "tacit.study.store.Store.rounds",
         "[r.user for r in rows]",
         "[f'{r.user} {i}' for i, r in enumerate(rows)]",
         study.test_the_rounds_of_a_user_together_stay_in_the_ball,
@@ -710,14 +719,14 @@ STUDY = [
     ),
     Mutant(
         "played actions depend on the context",
-        "tacit.bandit.store.Store.ask",
+        "tacit.study.store.Store.ask",
         "",
         "actions[:] = np.sqrt(actions * np.nan_to_num(contexts[:, :1], nan=1.0))",
         study.test_actions_do_not_depend_on_contexts,
     ),
     Mutant(
         "played actions are the context's hash",
-        "tacit.bandit.store.Store.ask",
+        "tacit.study.store.Store.ask",
         "",
         "actions[:] = np.random.default_rng(abs(hash(contexts.tobytes()))).random(actions.shape)",
         study.test_every_question_has_fresh_coins,
@@ -731,14 +740,14 @@ STUDY = [
     ),
     Mutant(
         "played actions come from a stream that a fork would copy",
-        "tacit.bandit.bandit.Bandit.__init__",
+        "tacit.study.study.Study.__init__",
         "self._rng: np.random.Generator | None = None",
         "self._rng = np.random.default_rng()",
         study.test_every_question_has_fresh_coins,
     ),
     Mutant(
         "an error about a round quotes its reward",
-        "tacit.bandit.store.Store.tell",
+        "tacit.study.store.Store.tell",
         "was told before: a reward is told once.",
         "was told before, and not {reward}: a reward is told once.",
         study.test_an_error_about_a_round_shows_no_reward,
@@ -764,14 +773,20 @@ def test_every_guard_is_a_test_that_the_suite_runs_on_the_intact_code() -> None:
     assert len(set(names)) == len(names)
 
 
-# -- the harness itself ----------------------------------------------------------------------------------------
+# -- the harness itself ---------------------------------------------------------------------------
 
 
 def doubled() -> None:
     assert Encoding(rank=1, horizon=1).sensitivity == 2**25
 
 
-SOUND = Mutant("a test", "tacit.core.contribution.Encoding.sensitivity", "2 * self.bound", "3 * self.bound", doubled)
+SOUND = Mutant(
+    "a test",
+    "tacit.core.contribution.Encoding.sensitivity",
+    "2 * self.bound",
+    "3 * self.bound",
+    doubled,
+)
 
 
 def test_a_mutant_is_undone(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""Mutants of accounts, cohorts, the exact curve and of who may see a batch, by name (see `test_mutants.py`)."""
+"""Mutants of accounts, cohorts, the exact curve and of who may see a batch, by name (see
+`test_mutants.py`)."""
 
 from __future__ import annotations
 
@@ -19,7 +20,12 @@ from tacit import Cohort, Ledger, StateError
 def test_cohorts_that_overlap_have_no_two_budgets(tmp_path: Path) -> None:
     ledger = Ledger.create(sqlite(tmp_path, "overlap.db"), BUDGET)
     ledger.add_cohort(Cohort("first", 0, 100))
-    for name, first, last in (("second", 99, 200), ("second", 0, 1), ("second", 50, 60), ("first", 200, 300)):
+    for name, first, last in (
+        ("second", 99, 200),
+        ("second", 0, 1),
+        ("second", 50, 60),
+        ("first", 200, 300),
+    ):
         with pytest.raises(StateError, match="one cohort"):
             ledger.add_cohort(Cohort(name, first, last))
     assert len(ledger.accounts()) == 1

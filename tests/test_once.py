@@ -16,7 +16,16 @@ from hypothesis import strategies as st
 
 import tacit
 from helpers import BUDGET, records, small_design, small_problem, sqlite
-from tacit import Bandit, Budget, BudgetError, InputError, Ledger, RequestConflictError, Statistic, decide_once
+from tacit import (
+    Budget,
+    BudgetError,
+    InputError,
+    Ledger,
+    RequestConflictError,
+    Statistic,
+    Study,
+    release_decision,
+)
 from tacit.core import Encoding, integer_weights, selection
 from tacit.core.budget import UNITS
 from tacit.core.selection import PAIRWISE, THETA_BITS, sensitivity
@@ -37,15 +46,17 @@ def pure(tmp_path: Path) -> Ledger:
     return Ledger.create(sqlite(tmp_path), Budget(epsilon=1.0))
 
 
-# -- the price ---------------------------------------------------------------------------------------------------------
+# -- the price ------------------------------------------------------------------------------------
 
 
-def test_each_decision_is_charged_and_refused_when_the_budget_is_spent(filled: Statistic, pure: Ledger) -> None:
+def test_each_decision_is_charged_and_refused_when_the_budget_is_spent(
+    filled: Statistic, pure: Ledger
+) -> None:
     for spent in (0.25, 0.5, 0.75, 1.0):
-        assert 0 <= decide_once(filled, HERE, epsilon=0.25, ledger=pure)["dose"] <= 100
+        assert 0 <= release_decision(filled, HERE, epsilon=0.25, ledger=pure)["dose"] <= 100
         assert pure.spent == spent
     with pytest.raises(BudgetError, match="left epsilon=0 of 1"):
-        decide_once(filled, HERE, epsilon=0.25, ledger=pure)
+        release_decision(filled, HERE, epsilon=0.25, ledger=pure)
     assert {charge.kind for charge in pure.charges()} == {"permuteandflip"}
 
 
@@ -55,26 +66,30 @@ def test_under_any_other_budget_a_decision_costs_an_eighth_of_epsilon_squared(
 ) -> None:
     ledger = Ledger.create(sqlite(tmp_path), budget)
     for i in range(3):
-        decide_once(filled, HERE, epsilon=0.1, ledger=ledger)
+        release_decision(filled, HERE, epsilon=0.1, ledger=ledger)
         unit = math.ceil(0.1**2 / 8 * UNITS)
         assert round(ledger.spent * UNITS) == pytest.approx((i + 1) * unit, abs=i + 1)
         assert ledger.spent >= (i + 1) * 0.1**2 / 8
     assert {charge.kind for charge in ledger.charges()} == {"exponential"}
     with pytest.raises(BudgetError, match=r"asked rho=0\.125"):
-        decide_once(filled, HERE, epsilon=1.0, ledger=ledger)
+        release_decision(filled, HERE, epsilon=1.0, ledger=ledger)
 
 
-def test_the_same_request_replays_the_same_action_free_of_charge(filled: Statistic, pure: Ledger) -> None:
-    first = decide_once(filled, HERE, epsilon=0.1, ledger=pure, request="visitor 1")
+def test_the_same_request_replays_the_same_action_free_of_charge(
+    filled: Statistic, pure: Ledger
+) -> None:
+    first = release_decision(filled, HERE, epsilon=0.1, ledger=pure, request="visitor 1")
     spent = pure.spent
     for _ in range(20):  # a fresh draw among 1024 would show
-        assert decide_once(filled, HERE, epsilon=0.1, ledger=pure, request="visitor 1") == first
+        assert (
+            release_decision(filled, HERE, epsilon=0.1, ledger=pure, request="visitor 1") == first
+        )
     assert pure.spent == spent
 
 
 def test_without_a_request_every_decision_is_a_new_one(filled: Statistic, pure: Ledger) -> None:
     """Ten draws at a tiny epsilon all agree by chance with probability below 1e-20."""
-    actions = {decide_once(filled, HERE, epsilon=0.01, ledger=pure)["dose"] for _ in range(10)}
+    actions = {release_decision(filled, HERE, epsilon=0.01, ledger=pure)["dose"] for _ in range(10)}
     assert len(actions) > 1
     assert len(pure.charges()) == 10
 
@@ -86,76 +101,97 @@ def test_without_a_request_every_decision_is_a_new_one(filled: Statistic, pure: 
         {"epsilon": 0.2},
         {"candidates": 100},
         {"statistic": small_design(seed=1).statistic().add(*records(500))},
-        {"statistic": replace(DESIGN, unit="user").statistic().add(*records(500), users=np.arange(500))},
+        {
+            "statistic": replace(DESIGN, unit="user")
+            .statistic()
+            .add(*records(500), users=np.arange(500))
+        },
     ],
     ids=["context", "epsilon", "candidates", "design", "unit"],
 )
-def test_the_same_request_for_something_else_is_an_error(filled: Statistic, pure: Ledger, change: Any) -> None:
-    call: dict[str, Any] = {"statistic": filled, "context": HERE, "epsilon": 0.1, "ledger": pure, "request": "visitor"}
-    decide_once(**call)
+def test_the_same_request_for_something_else_is_an_error(
+    filled: Statistic, pure: Ledger, change: Any
+) -> None:
+    call: dict[str, Any] = {
+        "statistic": filled,
+        "context": HERE,
+        "epsilon": 0.1,
+        "ledger": pure,
+        "request": "visitor",
+    }
+    release_decision(**call)
     spent = pure.spent
     with pytest.raises(RequestConflictError, match="other parameters"):
-        decide_once(**call | change)
+        release_decision(**call | change)
     assert pure.spent == spent
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan, math.inf, "0.1", None, 1e-300])
-def test_an_epsilon_that_is_none_is_an_error_and_costs_nothing(filled: Statistic, pure: Ledger, epsilon: Any) -> None:
+def test_an_epsilon_that_is_none_is_an_error_and_costs_nothing(
+    filled: Statistic, pure: Ledger, epsilon: Any
+) -> None:
     with pytest.raises(InputError, match="epsilon must be"):
-        decide_once(filled, HERE, epsilon=epsilon, ledger=pure)
+        release_decision(filled, HERE, epsilon=epsilon, ledger=pure)
     assert pure.spent == 0
 
 
-def test_a_question_that_is_none_is_an_error_and_costs_nothing(filled: Statistic, pure: Ledger) -> None:
+def test_a_question_that_is_none_is_an_error_and_costs_nothing(
+    filled: Statistic, pure: Ledger
+) -> None:
     with pytest.raises(InputError, match="one context, got 2"):
-        decide_once(filled, [[61, 74], [30, 74]], epsilon=0.1, ledger=pure)
+        release_decision(filled, [[61, 74], [30, 74]], epsilon=0.1, ledger=pure)
     with pytest.raises(InputError, match="no column 'weight'"):
-        decide_once(filled, {"age": 61}, epsilon=0.1, ledger=pure)
+        release_decision(filled, {"age": 61}, epsilon=0.1, ledger=pure)
     with pytest.raises(InputError, match="candidates must be at least 1"):
-        decide_once(filled, HERE, epsilon=0.1, ledger=pure, candidates=0)
+        release_decision(filled, HERE, epsilon=0.1, ledger=pure, candidates=0)
     assert pure.spent == 0
 
 
 def test_a_horizon_too_large_for_exact_scores_is_said_plainly(pure: Ledger) -> None:
     design = small_design(horizon=2**34, rank=8)
     with pytest.raises(InputError, match="leaves no room for exact scores"):
-        decide_once(design.statistic(), HERE, epsilon=0.1, ledger=pure)
+        release_decision(design.statistic(), HERE, epsilon=0.1, ledger=pure)
     assert pure.spent == 0
 
 
 def test_answers_look_like_questions(filled: Statistic, pure: Ledger) -> None:
-    assert set(decide_once(filled, HERE, epsilon=0.01, ledger=pure)) == {"dose"}
-    assert decide_once(filled, np.array([61.0, 74.0]), epsilon=0.01, ledger=pure).shape == (1,)
-    assert decide_once(filled, [[61.0, 74.0]], epsilon=0.01, ledger=pure).shape == (1, 1)
-    assert decide_once(filled, HERE, epsilon=0.01, ledger=pure, candidates=1) == {"dose": 0.0}
+    assert set(release_decision(filled, HERE, epsilon=0.01, ledger=pure)) == {"dose"}
+    assert release_decision(filled, np.array([61.0, 74.0]), epsilon=0.01, ledger=pure).shape == (1,)
+    assert release_decision(filled, [[61.0, 74.0]], epsilon=0.01, ledger=pure).shape == (1, 1)
+    assert release_decision(filled, HERE, epsilon=0.01, ledger=pure, candidates=1) == {"dose": 0.0}
 
 
-# -- through a study ---------------------------------------------------------------------------------------------------
+# -- through a study ------------------------------------------------------------------------------
 
 
 def test_a_study_decides_once_while_it_goes_on(tmp_path: Path) -> None:
-    bandit = Bandit.create(sqlite(tmp_path), small_problem(), horizon=50, budget=Budget(epsilon=1.0), **SMALL)
+    bandit = Study.create(
+        sqlite(tmp_path), small_problem(), horizon=50, budget=Budget(epsilon=1.0), **SMALL
+    )
     bandit.tell(bandit.ask(HERE).id, 0.7)
-    first = bandit.decide_once(HERE, epsilon=0.4, request="visitor 1")
+    first = bandit.release_decision(HERE, epsilon=0.4, request="visitor 1")
     assert 0 <= first["dose"] <= 100
     bandit.tell(bandit.ask(HERE).id, 0.1)  # more rounds do not change what was answered
-    assert bandit.decide_once(HERE, epsilon=0.4, request="visitor 1") == first
-    assert Bandit.open(sqlite(tmp_path)).decide_once(HERE, epsilon=0.4, request="visitor 1") == first
+    assert bandit.release_decision(HERE, epsilon=0.4, request="visitor 1") == first
+    assert (
+        Study.open(sqlite(tmp_path)).release_decision(HERE, epsilon=0.4, request="visitor 1")
+        == first
+    )
     assert bandit.ledger.spent == pytest.approx(0.4)
     with pytest.raises(RequestConflictError):
-        bandit.decide_once(THERE, epsilon=0.4, request="visitor 1")
-    bandit.decide_once(THERE, epsilon=0.5)
+        bandit.release_decision(THERE, epsilon=0.4, request="visitor 1")
+    bandit.release_decision(THERE, epsilon=0.5)
     with pytest.raises(BudgetError, match=r"left epsilon=0\.1"):
-        bandit.decide_once(HERE, epsilon=0.4)
+        bandit.release_decision(HERE, epsilon=0.4)
     with pytest.raises(InputError, match="one context"):
-        bandit.decide_once([[61, 74], [30, 74]], epsilon=0.1)
+        bandit.release_decision([[61, 74], [30, 74]], epsilon=0.1)
     assert bandit.asked == 2
 
 
 def test_decisions_and_a_release_share_one_budget(tmp_path: Path) -> None:
-    bandit = Bandit.create(sqlite(tmp_path), small_problem(), horizon=50, budget=BUDGET, **SMALL)
+    bandit = Study.create(sqlite(tmp_path), small_problem(), horizon=50, budget=BUDGET, **SMALL)
     bandit.tell(bandit.ask(HERE).id, 0.7)
-    bandit.decide_once(HERE, epsilon=0.01)
+    bandit.release_decision(HERE, epsilon=0.01)
     with pytest.raises(BudgetError):
         bandit.release()
 
@@ -164,13 +200,13 @@ def test_decisions_and_a_release_share_one_budget(tmp_path: Path) -> None:
 def test_items_of_a_catalogue_are_decided_by_name(tmp_path: Path, budget: Budget) -> None:
     actions = tacit.Catalogue([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], ids=["a", "b", "c"])
     problem = tacit.Problem(actions, tacit.Box([0.0], [1.0], names=["age"]))
-    bandit = Bandit.create(sqlite(tmp_path), problem, horizon=30, budget=budget, **SMALL)
+    bandit = Study.create(sqlite(tmp_path), problem, horizon=30, budget=budget, **SMALL)
     decision = bandit.ask({"age": 0.5})
     bandit.tell(decision.id, 1.0)
-    assert bandit.decide_once({"age": 0.5}, epsilon=0.1)["item"] in {"a", "b", "c"}
+    assert bandit.release_decision({"age": 0.5}, epsilon=0.1)["item"] in {"a", "b", "c"}
 
 
-# -- exact scores ------------------------------------------------------------------------------------------------------
+# -- exact scores ---------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -192,13 +228,17 @@ def exact_scores(theta: np.ndarray, b: np.ndarray) -> list[int]:
 
 
 @pytest.mark.parametrize("unit", ["record", "user"])
-def test_scores_are_exact_integers(pure: Ledger, choices: list[tuple[np.ndarray, int]], unit: str) -> None:
+def test_scores_are_exact_integers(
+    pure: Ledger, choices: list[tuple[np.ndarray, int]], unit: str
+) -> None:
     design = replace(DESIGN, unit=unit)
     statistic = design.statistic().add(*records(900), users=np.arange(900) // 3)
-    decide_once(statistic, HERE, epsilon=0.1, ledger=pure, candidates=200)
+    release_decision(statistic, HERE, epsilon=0.1, ledger=pure, candidates=200)
     menu = design.problem.actions.candidate_points(200)
     here = design.problem.context_points(design.problem.contexts.read(HERE))
-    theta = integer_weights(design.influence(np.hstack([menu, np.repeat(here, 200, axis=0)])), design.encoding)
+    theta = integer_weights(
+        design.influence(np.hstack([menu, np.repeat(here, 200, axis=0)])), design.encoding
+    )
     ((scores, delta),) = choices
     assert scores.dtype == np.int64
     assert [int(score) for score in scores] == exact_scores(theta, statistic._sum._value())
@@ -211,20 +251,26 @@ def test_scores_are_exact_integers(pure: Ledger, choices: list[tuple[np.ndarray,
     signs=st.lists(st.sampled_from([-1, 1]), min_size=3, max_size=3),
 )
 @example(horizon=2**29, q=[[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]], signs=[1, 1, 1])
-def test_no_score_leaves_64_bits_even_at_the_largest_sum(horizon: int, q: list[list[float]], signs: list[int]) -> None:
+def test_no_score_leaves_64_bits_even_at_the_largest_sum(
+    horizon: int, q: list[list[float]], signs: list[int]
+) -> None:
     encoding = Encoding(rank=3, horizon=horizon)
     theta = integer_weights(np.array(q), encoding)
-    b = np.array([sign * horizon * encoding.bound for sign in signs])  # more than any sum of `horizon` records
+    b = np.array(
+        [sign * horizon * encoding.bound for sign in signs]
+    )  # more than any sum of `horizon` records
     assert [int(score) for score in theta @ b] == exact_scores(theta, b)
 
 
 def test_a_candidate_without_a_number_weighs_nothing() -> None:
-    theta = integer_weights(np.array([[np.nan, 1.0], [np.inf, 0.0], [0.3, -0.4]]), Encoding(rank=2, horizon=10))
+    theta = integer_weights(
+        np.array([[np.nan, 1.0], [np.inf, 0.0], [0.3, -0.4]]), Encoding(rank=2, horizon=10)
+    )
     assert not theta[:2].any()
     assert theta[2].any()
 
 
-# -- sensitivity -------------------------------------------------------------------------------------------------------
+# -- sensitivity ----------------------------------------------------------------------------------
 
 TINY = Encoding(rank=3, horizon=100, bits=8)
 WEIGHT = st.one_of(st.integers(-(2**19), 2**19), st.integers(-3, 3))
@@ -235,13 +281,19 @@ def candidates(draw: st.DrawFn, most: int = 8) -> np.ndarray:
     row = st.lists(WEIGHT, min_size=3, max_size=3)
     theta = np.array(draw(st.lists(row, min_size=1, max_size=most)), dtype=np.int64)
     norms2 = (theta * theta).sum(axis=1)
-    return theta[norms2 < 4**THETA_BITS] if (norms2 < 4**THETA_BITS).any() else np.zeros((1, 3), dtype=np.int64)
+    return (
+        theta[norms2 < 4**THETA_BITS]
+        if (norms2 < 4**THETA_BITS).any()
+        else np.zeros((1, 3), dtype=np.int64)
+    )
 
 
 @st.composite
 def contributions(draw: st.DrawFn, encoding: Encoding = TINY) -> np.ndarray:
     """One record's integers, or one user's: anything in the ball."""
-    row = draw(st.lists(st.integers(-encoding.bound * 2, encoding.bound * 2), min_size=3, max_size=3))
+    row = draw(
+        st.lists(st.integers(-encoding.bound * 2, encoding.bound * 2), min_size=3, max_size=3)
+    )
     return np.asarray(encoding.shrink(np.array([row], dtype=np.int64))[0])
 
 
@@ -252,11 +304,14 @@ def spread(theta: np.ndarray, step: np.ndarray) -> int:
 
 
 def along_the_diameter(theta: np.ndarray, length: int) -> Iterator[np.ndarray]:
-    """Steps of at most this length along the differences of candidates: what moves scores apart the most."""
+    """Steps of at most this length along the differences of candidates: what moves scores apart the
+    most."""
     for x, y in itertools.combinations(range(min(len(theta), 40)), 2):
         difference = [int(a) - int(b) for a, b in zip(theta[x], theta[y], strict=True)]
         norm = math.isqrt(sum(value**2 for value in difference)) + 1
-        yield np.array([int(math.copysign(abs(value) * length // norm, value)) for value in difference])
+        yield np.array(
+            [int(math.copysign(abs(value) * length // norm, value)) for value in difference]
+        )
 
 
 @settings(max_examples=200)
@@ -278,7 +333,8 @@ def test_the_sensitivity_is_at_most_what_the_candidates_own_norms_give(theta: np
 
 
 def test_the_sensitivity_is_the_smallest_integer_that_will_do() -> None:
-    """Two candidates: it is C |theta_x - theta_y|, rounded up; one less is broken by a step along their difference."""
+    """Two candidates: it is C |theta_x - theta_y|, rounded up; one less is broken by a step along
+    their difference."""
     theta = np.array([[300_000, 0, 0], [0, 400_000, 0]])
     delta = sensitivity(theta, TINY)
     assert delta == 500_000 * TINY.bound
@@ -292,12 +348,16 @@ def test_half_the_sensitivity_would_be_found_out() -> None:
     rng = np.random.default_rng(0)
     theta = rng.integers(-1000, 1000, size=(20, 3))
     delta = sensitivity(theta, TINY) // 2
-    assert max(spread(theta, step) for step in along_the_diameter(theta, TINY.sensitivity)) > 2 * delta
+    assert (
+        max(spread(theta, step) for step in along_the_diameter(theta, TINY.sensitivity)) > 2 * delta
+    )
 
 
 @pytest.mark.parametrize("n", [PAIRWISE, PAIRWISE + 1, 4 * PAIRWISE])
 @pytest.mark.parametrize("centre", [0, 300_000])
-def test_with_more_candidates_than_are_paired_it_still_bounds_every_difference(n: int, centre: int) -> None:
+def test_with_more_candidates_than_are_paired_it_still_bounds_every_difference(
+    n: int, centre: int
+) -> None:
     rng = np.random.default_rng(n)
     theta = rng.integers(-200_000, 200_000, size=(n, 3)) + centre
     delta = sensitivity(theta, TINY)
@@ -316,17 +376,19 @@ def test_with_more_candidates_than_are_paired_it_still_bounds_every_difference(n
 def test_the_scores_of_neighbouring_studies_move_apart_by_at_most_twice_the_sensitivity(
     tmp_path: Path, choices: list[tuple[np.ndarray, int]], unit: str, n: int
 ) -> None:
-    """End to end, through the design's own weights: one record, or one user, goes from the best to the worst."""
+    """End to end, through the design's own weights: one record, or one user, goes from the best to
+    the worst."""
     design = replace(DESIGN, unit=unit)
     ledger = Ledger.create(sqlite(tmp_path), Budget(epsilon=100.0))
     doses, contexts, rewards = records(200)
-    doses[:30], contexts[:30] = [50.0], [61.0, 74.0]
+    doses[:30] = [50.0]
+    contexts[:30] = [61.0, 74.0]
     moved = slice(0, 1) if unit == "record" else slice(0, 30)
     users = np.r_[np.zeros(30), np.arange(170) + 1]
     for reward in (0.0, 1.0):
         rewards[moved] = reward
         statistic = design.statistic().add(doses, contexts, rewards, users=users)
-        decide_once(statistic, HERE, epsilon=0.1, ledger=ledger, candidates=n)
+        release_decision(statistic, HERE, epsilon=0.1, ledger=ledger, candidates=n)
     (a, delta), (b, same) = choices
     assert delta == same
     steps = [int(x) - int(y) for x, y in zip(a, b, strict=True)]
@@ -335,7 +397,7 @@ def test_the_scores_of_neighbouring_studies_move_apart_by_at_most_twice_the_sens
     assert apart > delta / 2  # and it is not far from that: the bound is not an idle one
 
 
-# -- quality -----------------------------------------------------------------------------------------------------------
+# -- quality --------------------------------------------------------------------------------------
 
 
 def test_with_plenty_of_data_and_budget_the_action_is_near_the_best_and_with_shuffled_rewards_it_is_not(
@@ -343,21 +405,27 @@ def test_with_plenty_of_data_and_budget_the_action_is_near_the_best_and_with_shu
 ) -> None:
     """The right dose is 90 - age / 2, a reward falls from 1 to 0 within 50 of it.
 
-    Permute-and-flip falls short of the best score by more than t with probability at most n exp(-epsilon t / 2 Delta),
-    so a choice outside of what is judged here has probability below 12 * 1e-8.
+    Permute-and-flip falls short of the best score by more than t with probability at most n
+    exp(-epsilon t / 2 Delta), so a choice outside of what is judged here has probability below 12 *
+    1e-8.
     """
     design = small_design(horizon=3000, rank=40)
     ledger = Ledger.create(sqlite(tmp_path), Budget(epsilon=1e6))
     doses, contexts, rewards = records(3000)
     shuffled = np.random.default_rng(5).permutation(rewards)
     menu = design.problem.actions.candidates(512)[:, 0]
-    epsilon, ages = 1e4, (20, 35, 50, 65, 80, 95)
+    epsilon = 1e4
+    ages = (20, 35, 50, 65, 80, 95)
     regrets: dict[str, list[np.ndarray]] = {"right": [], "shuffled": []}
     for name, y in (("right", rewards), ("shuffled", shuffled)):
         statistic = design.statistic().add(doses, contexts, y)
         for age in ages:
-            action = decide_once(
-                statistic, {"age": age, "weight": 80}, epsilon=epsilon, ledger=ledger, candidates=len(menu)
+            action = release_decision(
+                statistic,
+                {"age": age, "weight": 80},
+                epsilon=epsilon,
+                ledger=ledger,
+                candidates=len(menu),
             )
             scores, delta = choices[-1]
             possible = scores >= scores.max() - 2 * delta / epsilon * math.log(len(menu) / 1e-8)

@@ -1,4 +1,5 @@
-"""tacit.paper against scikit-learn, against brute force, and as the oracle for Design and Statistic."""
+"""tacit.paper against scikit-learn, against brute force, and as the oracle for Design and
+Statistic."""
 
 from __future__ import annotations
 
@@ -9,12 +10,23 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from scipy import stats
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sk
 
-from tacit import Box, Budget, Design, InputError, Joint, Linear, Matern, Problem, StateError, Statistic
+from tacit import (
+    Box,
+    Budget,
+    Design,
+    InputError,
+    Joint,
+    Linear,
+    Matern,
+    Problem,
+    StateError,
+    Statistic,
+)
+from tacit._typing import Floats
 from tacit.kernels import Kernel
 from tacit.paper import (
     USCA,
@@ -26,27 +38,30 @@ from tacit.paper import (
     maximal_information_gain,
 )
 
-Floats = NDArray[np.float64]
-
 MATERN = Joint(Matern(2.5, 0.3))
 FALSE_ALARM = 1e-6
 
 
 def problem(kernel: Kernel = MATERN) -> Problem:
-    return Problem(Box([0.0], [1.0], ["x"]), Box([0.0], [1.0], ["c"]), kernel, reward_range=(-1.0, 1.0))
+    return Problem(
+        Box([0.0], [1.0], ["x"]), Box([0.0], [1.0], ["c"]), kernel, reward_range=(-1.0, 1.0)
+    )
 
 
 def records(n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
     return rng.random((n, 2)), rng.uniform(-1.0, 1.0, size=n)
 
 
-# -- the estimator is a Gaussian process posterior whose covariance comes from Z ---------------------------------
+# -- the estimator is a Gaussian process posterior whose covariance comes from Z ------------------
 
 
 @pytest.mark.parametrize("tau", [0.05, 1.0, 20.0])
-def test_with_Z_equal_to_W_and_K_one_the_estimator_is_the_gaussian_process_posterior(tau: float) -> None:
+def test_with_Z_equal_to_W_and_K_one_the_estimator_is_the_gaussian_process_posterior(
+    tau: float,
+) -> None:
     rng = np.random.default_rng(1)
-    (W, Y), points = records(40, rng), rng.random((30, 2))
+    (W, Y) = records(40, rng)
+    points = rng.random((30, 2))
     estimator = Estimator(MATERN, W, 1, tau)
     estimator.add(W, Y)
     process = GaussianProcessRegressor(sk.Matern(0.3, nu=2.5), alpha=tau, optimizer=None).fit(W, Y)
@@ -58,7 +73,11 @@ def test_with_Z_equal_to_W_and_K_one_the_estimator_is_the_gaussian_process_poste
 def test_the_kernel_trick_equals_the_operator_on_explicit_features() -> None:
     # Linear kernel: phi(w) = (1, 2w - 1) / sqrt(3), so Ztilde is a 3 x 3 matrix.
     rng = np.random.default_rng(2)
-    (W, Y), Z, points, K, tau = records(10, rng), rng.random((30, 2)), rng.random((20, 2)), 3, 0.7
+    (W, Y) = records(10, rng)
+    Z = rng.random((30, 2))
+    points = rng.random((20, 2))
+    K = 3
+    tau = 0.7
     estimator = Estimator(Joint(Linear()), Z, K, tau)
     estimator.add(W, Y)
 
@@ -74,8 +93,11 @@ def test_the_kernel_trick_equals_the_operator_on_explicit_features() -> None:
 
 def test_records_may_come_in_pieces() -> None:
     rng = np.random.default_rng(3)
-    (W, Y), Z, points = records(20, rng), rng.random((40, 2)), rng.random((10, 2))
-    whole, pieces = Estimator(MATERN, Z, 2, 1.0), Estimator(MATERN, Z, 2, 1.0)
+    (W, Y) = records(20, rng)
+    Z = rng.random((40, 2))
+    points = rng.random((10, 2))
+    whole = Estimator(MATERN, Z, 2, 1.0)
+    pieces = Estimator(MATERN, Z, 2, 1.0)
     whole.add(W, Y)
     for part in (slice(0, 1), slice(1, 13), slice(13, 20)):
         pieces.add(W[part], Y[part])
@@ -83,7 +105,7 @@ def test_records_may_come_in_pieces() -> None:
     np.testing.assert_allclose(pieces.mubar(points), whole.mubar(points), rtol=0, atol=1e-12)
 
 
-# -- the oracle for Design and Statistic -------------------------------------------------------------------------
+# -- the oracle for Design and Statistic ----------------------------------------------------------
 
 
 def unclipped(problem: Problem, Z: Floats, landmarks: Floats, horizon: int, tau: float) -> Design:
@@ -107,12 +129,17 @@ def total(statistic: Statistic) -> Floats:
     return np.asarray(statistic._sum._total * (statistic.design.clip / 2.0**bits), dtype=np.float64)
 
 
-def assert_design_equals_paper(design: Design, estimator: Estimator, W: Floats, Y: Floats, points: Floats) -> None:
+def assert_design_equals_paper(
+    design: Design, estimator: Estimator, W: Floats, Y: Floats, points: Floats
+) -> None:
     """mubar(w) = q(w)'b and sigmabar^2(w) = |q(w)|^2"""
     estimator.add(W, Y)
     statistic = design.statistic().add(W[:, :1], W[:, 1:], Y)
-    q, exact = design.influence(points), design.influence(W).T @ Y
-    np.testing.assert_allclose(np.sum(q**2, axis=1), estimator.sigmabar2(points), rtol=0, atol=1e-10)
+    q = design.influence(points)
+    exact = design.influence(W).T @ Y
+    np.testing.assert_allclose(
+        np.sum(q**2, axis=1), estimator.sigmabar2(points), rtol=0, atol=1e-10
+    )
     np.testing.assert_allclose(q @ exact, estimator.mubar(points), rtol=0, atol=1e-10)
     np.testing.assert_allclose(q @ total(statistic), estimator.mubar(points), rtol=0, atol=1e-6)
     # Each of T roundings moves each coordinate by at most half a unit of clip / 2^bits.
@@ -123,19 +150,30 @@ def assert_design_equals_paper(design: Design, estimator: Estimator, W: Floats, 
 @pytest.mark.parametrize("kernel", [MATERN, Matern(2.5, 0.3), Joint(Matern(0.5, 0.3))])
 @pytest.mark.parametrize("tau", [0.3, 5.0])
 def test_low_rank_equals_paper_when_landmarks_are_all_points(kernel: Kernel, tau: float) -> None:
-    rng, T, K = np.random.default_rng(4), 20, 3
+    rng = np.random.default_rng(4)
+    T = 20
+    K = 3
     Z = rng.random((T * K, 2))
-    rows = rng.integers(len(Z), size=T)  # data among Z, repeats allowed: inside the span of the landmarks
-    W, Y = Z[rows], rng.uniform(-1.0, 1.0, size=T)
+    rows = rng.integers(
+        len(Z), size=T
+    )  # data among Z, repeats allowed: inside the span of the landmarks
+    W = Z[rows]
+    Y = rng.uniform(-1.0, 1.0, size=T)
     design = unclipped(problem(kernel), Z, Z, T, tau)
     assert_design_equals_paper(design, Estimator(design.problem.k, Z, K, tau), W, Y, points=Z)
 
 
 def test_low_rank_mean_equals_paper_on_landmarks_for_data_anywhere() -> None:
-    # What of phi(w_i) lies outside the span of Z is orthogonal to phi(z), and Ztilde does not mix the two.
-    rng, T, K, tau = np.random.default_rng(5), 20, 3, 1.0
-    Z, (W, Y) = rng.random((T * K, 2)), records(T, rng)
-    design, estimator = unclipped(problem(), Z, Z, T, tau), Estimator(MATERN, Z, K, tau)
+    # What of phi(w_i) lies outside the span of Z is orthogonal to phi(z), and Ztilde does not mix
+    # the two.
+    rng = np.random.default_rng(5)
+    T = 20
+    K = 3
+    tau = 1.0
+    Z = rng.random((T * K, 2))
+    (W, Y) = records(T, rng)
+    design = unclipped(problem(), Z, Z, T, tau)
+    estimator = Estimator(MATERN, Z, K, tau)
     estimator.add(W, Y)
     b = design.influence(W).T @ Y
     np.testing.assert_allclose(design.influence(Z) @ b, estimator.mubar(Z), rtol=0, atol=1e-10)
@@ -143,26 +181,37 @@ def test_low_rank_mean_equals_paper_on_landmarks_for_data_anywhere() -> None:
 
 @pytest.mark.parametrize(("kernel", "features"), [(Joint(Linear()), 3), (Linear(), 4)])
 def test_finite_rank_kernel_equals_paper_at_arbitrary_points(kernel: Kernel, features: int) -> None:
-    # As many landmarks as the kernel has features span everything: 1, x, c and for the product also x c.
-    rng, T, K, tau = np.random.default_rng(6), 15, 4, 0.5
-    Z, (W, Y), points = rng.random((T * K, 2)), records(T, rng), rng.random((50, 2))
+    # As many landmarks as the kernel has features span everything: 1, x, c and for the product also
+    # x c.
+    rng = np.random.default_rng(6)
+    T = 15
+    K = 4
+    tau = 0.5
+    Z = rng.random((T * K, 2))
+    (W, Y) = records(T, rng)
+    points = rng.random((50, 2))
     design = unclipped(problem(kernel), Z, Z[:features], T, tau)
     assert_design_equals_paper(design, Estimator(design.problem.k, Z, K, tau), W, Y, points)
 
 
 def test_the_comparison_notices_a_wrong_tau() -> None:
-    rng, T, K = np.random.default_rng(7), 15, 4
-    Z, (W, Y), points = rng.random((T * K, 2)), records(T, rng), rng.random((50, 2))
+    rng = np.random.default_rng(7)
+    T = 15
+    K = 4
+    Z = rng.random((T * K, 2))
+    (W, Y) = records(T, rng)
+    points = rng.random((50, 2))
     design = unclipped(problem(Joint(Linear())), Z, Z[:3], T, tau=0.5)
     with pytest.raises(AssertionError):
         assert_design_equals_paper(design, Estimator(design.problem.k, Z, K, 0.5001), W, Y, points)
 
 
-# -- information gain --------------------------------------------------------------------------------------------
+# -- information gain -----------------------------------------------------------------------------
 
 
 def test_information_gain_is_half_the_log_determinant() -> None:
-    points, tau = np.random.default_rng(8).random((12, 2)), 0.4
+    points = np.random.default_rng(8).random((12, 2))
+    tau = 0.4
     _, logdet = np.linalg.slogdet(np.eye(12) + MATERN(points, points) / tau)
     assert information_gain(MATERN, points, tau) == pytest.approx(0.5 * logdet, abs=1e-12)
 
@@ -174,15 +223,21 @@ def test_every_greedy_step_is_the_best_one_by_direct_log_determinants(tau: float
     assert len(set(chosen.tolist())) < len(chosen)  # repeats happen, and are counted rightly
     for t in range(25):
         before = information_gain(MATERN, candidates[chosen[:t]], tau) if t else 0.0
-        after = [information_gain(MATERN, candidates[[*chosen[:t], i]], tau) - before for i in range(len(candidates))]
+        after = [
+            information_gain(MATERN, candidates[[*chosen[:t], i]], tau) - before
+            for i in range(len(candidates))
+        ]
         assert gains[t] == pytest.approx(after[chosen[t]], abs=1e-10)
         assert gains[t] == pytest.approx(max(after), abs=1e-10)
 
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("horizon", [1, 2, 3, 4])
-def test_greedy_gain_is_between_the_submodular_bound_and_the_optimum(seed: int, horizon: int) -> None:
-    candidates, tau = np.random.default_rng(seed).random((6, 2)), 0.3
+def test_greedy_gain_is_between_the_submodular_bound_and_the_optimum(
+    seed: int, horizon: int
+) -> None:
+    candidates = np.random.default_rng(seed).random((6, 2))
+    tau = 0.3
     best = max(
         information_gain(MATERN, candidates[list(rows)], tau)
         for rows in itertools.combinations_with_replacement(range(6), horizon)
@@ -209,9 +264,11 @@ def test_a_horizon_too_large_for_the_published_formula_is_refused() -> None:
         approximation_points(problem(), 10_000, 50.0, np.random.default_rng(0))
 
 
-# -- the exponential mechanism -----------------------------------------------------------------------------------
+# -- the exponential mechanism --------------------------------------------------------------------
 
-EPSILON, DRAWS, CONTEXT = 10.0, 1000, np.array([0.3])
+EPSILON = 10.0
+DRAWS = 1000
+CONTEXT = np.array([0.3])
 
 
 def learned() -> USCA:
@@ -226,7 +283,8 @@ def joint(usca: USCA) -> Floats:
 
 
 def p_value(usca: USCA, epsilon: float) -> float:
-    """Chi-square of decisions at `epsilon` against exp(EPSILON mubar / (4 B sup sigmabar^2)), written out anew."""
+    """Chi-square of decisions at `epsilon` against exp(EPSILON mubar / (4 B sup sigmabar^2)),
+    written out anew."""
     rng = np.random.default_rng(12)
     density = np.exp(EPSILON * usca.estimator.mubar(joint(usca)) / (4.0 * usca.largest_sigmabar2))
     drawn = [usca.decide(CONTEXT, epsilon, rng)[0] for _ in range(DRAWS)]
@@ -251,9 +309,12 @@ def test_the_measure_survives_huge_scores_and_is_uniform_at_equal_ones() -> None
 
 
 def test_a_huge_epsilon_decides_for_the_largest_mubar() -> None:
-    usca, rng = learned(), np.random.default_rng(13)
+    usca = learned()
+    rng = np.random.default_rng(13)
     mubar = usca.estimator.mubar(joint(usca))
-    assert {usca.decide(CONTEXT, 1e4, rng)[0] for _ in range(20)} == {usca.actions[mubar.argmax(), 0]}
+    assert {usca.decide(CONTEXT, 1e4, rng)[0] for _ in range(20)} == {
+        usca.actions[mubar.argmax(), 0]
+    }
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan])
@@ -269,15 +330,21 @@ def test_records_past_the_horizon_are_refused() -> None:
 
 
 def test_a_problem_that_is_not_played_uniformly_is_refused() -> None:
-    played = Problem(Box([0.0], [1.0], ["x"]), Box([0.0], [1.0], ["c"]), play=lambda n, rng: rng.beta(2, 2, (n, 1)))
+    played = Problem(
+        Box([0.0], [1.0], ["x"]),
+        Box([0.0], [1.0], ["c"]),
+        play=lambda n, rng: rng.beta(2, 2, (n, 1)),
+    )
     with pytest.raises(InputError, match="uniformly"):
         USCA(played, 10, np.random.default_rng(0))
 
 
-# -- sensitivity: Lemma "|mubar - mubar'| <= 2 B sup sigmabar^2" --------------------------------------------------
+# -- sensitivity: Lemma "|mubar - mubar'| <= 2 B sup sigmabar^2" ----------------------------------
 
 ROUNDS = 12
-GRID = np.stack(np.meshgrid(np.linspace(0, 1, 7), np.linspace(0, 1, 7), indexing="ij"), axis=-1).reshape(-1, 2)
+GRID = np.stack(
+    np.meshgrid(np.linspace(0, 1, 7), np.linspace(0, 1, 7), indexing="ij"), axis=-1
+).reshape(-1, 2)
 PUBLIC = np.random.default_rng(14).random((3 * ROUNDS, 2))
 unit = st.floats(0.0, 1.0)
 reward = st.floats(-1.0, 1.0)
@@ -291,19 +358,29 @@ def estimated(data: list[tuple[tuple[float, float], float]], tau: float) -> Esti
 
 
 @settings(max_examples=100, deadline=None)
-@given(data=st.lists(record, min_size=1, max_size=ROUNDS), other=record, tau=st.sampled_from([0.1, 1.0, 10.0]))
+@given(
+    data=st.lists(record, min_size=1, max_size=ROUNDS),
+    other=record,
+    tau=st.sampled_from([0.1, 1.0, 10.0]),
+)
 def test_replacing_one_record_moves_mubar_by_at_most_twice_the_largest_sigmabar2(
-    data: list[tuple[tuple[float, float], float]], other: tuple[tuple[float, float], float], tau: float
+    data: list[tuple[tuple[float, float], float]],
+    other: tuple[tuple[float, float], float],
+    tau: float,
 ) -> None:
-    points = np.vstack([GRID, [data[0][0], other[0]]])  # the supremum over a set that contains both records
-    before, after = estimated(data, tau), estimated([other, *data[1:]], tau)
+    points = np.vstack(
+        [GRID, [data[0][0], other[0]]]
+    )  # the supremum over a set that contains both records
+    before = estimated(data, tau)
+    after = estimated([other, *data[1:]], tau)
     moved = np.abs(before.mubar(points) - after.mubar(points))
     assert moved.max() <= 2.0 * before.sigmabar2(points).max() * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("tau", [0.1, 1.0, 10.0])
 def test_the_sensitivity_bound_is_attained(tau: float) -> None:
-    """Turning a reward of 1 into -1 where sigmabar is largest: no smaller constant would be private."""
+    """Turning a reward of 1 into -1 where sigmabar is largest: no smaller constant would be
+    private."""
     sigmabar2 = Estimator(MATERN, PUBLIC, 3, tau).sigmabar2(GRID)
     w = (float(GRID[sigmabar2.argmax(), 0]), float(GRID[sigmabar2.argmax(), 1]))
     moved = estimated([(w, 1.0)], tau).mubar(GRID) - estimated([(w, -1.0)], tau).mubar(GRID)
@@ -312,7 +389,9 @@ def test_the_sensitivity_bound_is_attained(tau: float) -> None:
 
 @settings(max_examples=50, deadline=None)
 @given(
-    rows=st.tuples(*[st.integers(0, len(GRID) - 1)] * 2), y=st.tuples(reward, reward), seed=st.integers(0, 2**32 - 1)
+    rows=st.tuples(*[st.integers(0, len(GRID) - 1)] * 2),
+    y=st.tuples(reward, reward),
+    seed=st.integers(0, 2**32 - 1),
 )
 def test_decisions_for_neighbouring_data_differ_by_at_most_e_to_the_epsilon(
     rows: tuple[int, int], y: tuple[float, float], seed: int
@@ -320,7 +399,9 @@ def test_decisions_for_neighbouring_data_differ_by_at_most_e_to_the_epsilon(
     W, Y = records(ROUNDS - 1, np.random.default_rng(seed))
     logs = []
     for row, value in zip(rows, y, strict=True):
-        usca = USCA(problem(), ROUNDS, np.random.default_rng(0), grid=7, candidates=7)  # the same coins for both
+        usca = USCA(
+            problem(), ROUNDS, np.random.default_rng(0), grid=7, candidates=7
+        )  # the same coins for both
         usca.add(np.vstack([W, GRID[row]]), np.append(Y, value))
         logs.append(np.log(usca.probabilities(np.array([0.5]), 2.0)))
     assert np.abs(logs[0] - logs[1]).max() <= 2.0 * (1 + 1e-9)

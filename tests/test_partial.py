@@ -15,11 +15,18 @@ from numpy.lib import format as npy
 from helpers import BUDGET, records, small_design, small_problem, sqlite
 from logs import total
 from tacit import Design, InputError, Ledger, StateError, Statistic
-from tacit.partial import dump, forget, load, load_about, load_design, load_partial, save_partial
+from tacit.logs import dump, forget, load, load_about, load_design, load_partial, save_partial
 
 DESIGN = small_design(rank=8)
 USERS = Design.build(
-    small_problem(), horizon=1000, budget=BUDGET, rng=0, rank=8, tau=10.0, public_points=1000, unit="user"
+    small_problem(),
+    horizon=1000,
+    budget=BUDGET,
+    rng=0,
+    rank=8,
+    tau=10.0,
+    public_points=1000,
+    unit="user",
 )
 ABOUT = {"files": [["log.parquet", 1, 2, 3]], "ü": "\x00\n"}
 
@@ -53,7 +60,10 @@ def test_the_design_comes_with_it_to_the_last_bit(tmp_path: Path) -> None:
 
 
 def test_sums_of_files_under_way_are_kept_apart(tmp_path: Path) -> None:
-    parts = {name: DESIGN.statistic().add(*records(50, seed)) for seed, name in enumerate(("a", "b/ü.csv"))}
+    parts = {
+        name: DESIGN.statistic().add(*records(50, seed))
+        for seed, name in enumerate(("a", "b/ü.csv"))
+    }
     save_partial(DESIGN.statistic(), tmp_path / "p", {}, parts)
     loaded = load_partial(DESIGN, tmp_path / "p")
     assert loaded.statistic.records == 0
@@ -63,7 +73,19 @@ def test_sums_of_files_under_way_are_kept_apart(tmp_path: Path) -> None:
 
 
 def test_users_keep_their_rows_whatever_they_are_called(tmp_path: Path) -> None:
-    names: list[Any] = ["ann", "bob\x00", "bob", "", None, "Ø" * 50, "\ud800", '"quoted"', 7, 7.0, "line\nbreak"]
+    names: list[Any] = [
+        "ann",
+        "bob\x00",
+        "bob",
+        "",
+        None,
+        "Ø" * 50,
+        "\ud800",
+        '"quoted"',
+        7,
+        7.0,
+        "line\nbreak",
+    ]
     users = [names[i % len(names)] for i in range(400)]
     doses, contexts, rewards = records(400)
     first = USERS.statistic().add(doses[:200], contexts[:200], rewards[:200], users=users[:200])
@@ -109,7 +131,8 @@ def test_the_file_does_not_hold_the_sum_under_a_public_name(tmp_path: Path) -> N
 
 def test_a_flipped_bit_is_noticed_or_does_not_matter(tmp_path: Path) -> None:
     expected = total(saved(tmp_path / "p"))
-    whole, rng = (tmp_path / "p").read_bytes(), np.random.default_rng(0)
+    whole = (tmp_path / "p").read_bytes()
+    rng = np.random.default_rng(0)
     refused = 0
     for at in rng.integers(len(whole), size=300):
         content = bytearray(whole)
@@ -184,14 +207,17 @@ def test_a_sum_of_another_design_is_refused(tmp_path: Path) -> None:
 
 def test_a_spent_statistic_is_not_saved(tmp_path: Path) -> None:
     """Its records count elsewhere: saved, they would count twice."""
-    a, b = DESIGN.statistic().add(*records(10)), DESIGN.statistic().add(*records(10, seed=1))
+    a = DESIGN.statistic().add(*records(10))
+    b = DESIGN.statistic().add(*records(10, seed=1))
     a.merge(b)
     with pytest.raises(StateError, match="spent"):
         save_partial(b, tmp_path / "p", {})
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_crash_while_saving_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crash_while_saving_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     expected = total(saved(tmp_path / "p"))
 
     def crash(*arguments: Any, **options: Any) -> None:
@@ -222,7 +248,8 @@ def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
 
 
 def test_a_copy_is_released_once(tmp_path: Path) -> None:
-    """The file carries its request: whoever loads it gets the policy that is there, never a fresh draw."""
+    """The file carries its request: whoever loads it gets the policy that is there, never a fresh
+    draw."""
     ledger = Ledger.create(sqlite(tmp_path), BUDGET)
     policy = saved(tmp_path / "p").release(ledger=ledger)
     again = load_partial(DESIGN, tmp_path / "p").statistic.release(ledger=ledger)

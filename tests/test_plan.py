@@ -11,13 +11,13 @@ import pytest
 
 import tacit
 from tacit import Budget, InputError
+from tacit._typing import Floats
 from tacit.core import integer_weights
 from tacit.core.selection import sensitivity
 from tacit.design.choices import default_rank
 from tacit.kernels import Matern
 from tacit.planning import Forecast, Plan, plan
-from tacit.scoring import score_weights
-from tacit.tables import Floats
+from tacit.single_decision.scoring import score_weights
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
 PROBLEM = tacit.Problem(
@@ -42,7 +42,9 @@ def test_the_forecast_lies_between_its_two_horizons(planned: Plan) -> None:
 
 def test_more_rounds_and_more_epsilon_mean_less_error(planned: Plan) -> None:
     by_rounds = [planned.at(rounds, BUDGET).expected_error for rounds in (300, 3000, 30_000)]
-    by_epsilon = [planned.at(3000, Budget(epsilon, 1e-6)).expected_error for epsilon in (0.1, 1.0, 10.0)]
+    by_epsilon = [
+        planned.at(3000, Budget(epsilon, 1e-6)).expected_error for epsilon in (0.1, 1.0, 10.0)
+    ]
     assert by_rounds == sorted(by_rounds, reverse=True)
     assert by_epsilon == sorted(by_epsilon, reverse=True)
 
@@ -67,7 +69,8 @@ def test_a_plan_knows_who_will_come(rank: int) -> None:
     """Where all visitors are nearly the same, one action suits them and few rounds tell which."""
     alike = replace(PROBLEM, generator=lambda n, rng: 0.5 + 0.01 * rng.random((n, 1)))
     error, everybody = (
-        plan(problem, horizon=300, budget=BUDGET, rank=rank).forecast.expected_error for problem in (alike, PROBLEM)
+        plan(problem, horizon=300, budget=BUDGET, rank=rank).forecast.expected_error
+        for problem in (alike, PROBLEM)
     )
     assert error < 0.7 * everybody
 
@@ -79,7 +82,8 @@ def test_the_plan_explains_itself(planned: Plan) -> None:
 
 
 def functions_of_the_prior(seed: int, count: int) -> tuple[Floats, Floats]:
-    """Reward functions with the plan's own standard deviation, as values on a grid of actions and contexts."""
+    """Reward functions with the plan's own standard deviation, as values on a grid of actions and
+    contexts."""
     rng = np.random.default_rng(seed)
     grid = np.linspace(0, 1, 41)
     points = np.column_stack([np.repeat(grid, 41), np.tile(grid, 41)])
@@ -87,7 +91,9 @@ def functions_of_the_prior(seed: int, count: int) -> tuple[Floats, Floats]:
     return points, 0.3 * np.linalg.cholesky(K) @ rng.normal(size=(len(points), count))
 
 
-def released(design: tacit.Design, points: Floats, y: Floats, rng: np.random.Generator) -> tacit.Policy:
+def released(
+    design: tacit.Design, points: Floats, y: Floats, rng: np.random.Generator
+) -> tacit.Policy:
     statistic = design.statistic()
     statistic.add_points(points, y)
     return statistic.simulate_release(rng)
@@ -97,7 +103,9 @@ def played(rounds: int, looks: int, rank: int | None = None) -> float:
     """The mean error of policies for 24 functions of the prior, played for real."""
     points, values = functions_of_the_prior(0, 24)
     rng = np.random.default_rng(1)
-    design = tacit.Design.build(PROBLEM, horizon=rounds, budget=BUDGET, rng=0, noise=0.1, looks=looks, rank=rank)
+    design = tacit.Design.build(
+        PROBLEM, horizon=rounds, budget=BUDGET, rng=0, noise=0.1, looks=looks, rank=rank
+    )
     errors = []
     for f in values.T:
         at = rng.integers(len(points), size=rounds)
@@ -115,24 +123,32 @@ def played(rounds: int, looks: int, rank: int | None = None) -> float:
 @pytest.mark.parametrize("looks", [1, 2])
 def test_what_was_planned_is_what_happens(looks: int) -> None:
     """Mean errors agree within 40 % (the standard error of what happens is about 11 %)."""
-    expected = plan(PROBLEM, horizon=3000, budget=BUDGET, noise=0.1, looks=looks).forecast.expected_error
+    expected = plan(
+        PROBLEM, horizon=3000, budget=BUDGET, noise=0.1, looks=looks
+    ).forecast.expected_error
     assert 0.6 < played(3000, looks) / expected < 1.4
 
 
 @pytest.mark.parametrize("known", [True, False])
 def test_what_was_planned_is_what_single_decisions_do(known: bool) -> None:
-    """Under a pure budget: 41 decisions for each of 24 functions of the prior, each by permute-and-flip."""
+    """Under a pure budget: 41 decisions for each of 24 functions of the prior, each by
+    permute-and-flip."""
     problem = replace(PROBLEM, generator=lambda n, rng: rng.random((n, 1))) if known else PROBLEM
-    pure, rng, grid = Budget(epsilon=1.0), np.random.default_rng(1), np.linspace(0, 1, 41)
+    pure = Budget(epsilon=1.0)
+    rng = np.random.default_rng(1)
+    grid = np.linspace(0, 1, 41)
     design = tacit.Design.build(problem, horizon=3000, budget=pure, rng=0, noise=0.1)
     weights = score_weights(design, 1.0)
     points, values = functions_of_the_prior(0, 24)
     errors = []
     for f in values.T:
-        at, statistic = rng.integers(len(points), size=3000), design.statistic()
+        at = rng.integers(len(points), size=3000)
+        statistic = design.statistic()
         statistic.add_points(points[at], np.clip(f[at] + 0.1 * rng.normal(size=3000), -1, 1))
         for j, values_here in enumerate(f.reshape(41, 41).T):
-            theta = integer_weights(weights(np.column_stack([grid, np.full(41, grid[j])])), design.encoding)
+            theta = integer_weights(
+                weights(np.column_stack([grid, np.full(41, grid[j])])), design.encoding
+            )
             scores = theta @ statistic._sum._value()
             noise = rng.exponential(2.0 * sensitivity(theta, design.encoding), size=41)
             errors.append(values_here.max() - values_here[np.argmax(scores + noise)])
@@ -140,8 +156,11 @@ def test_what_was_planned_is_what_single_decisions_do(known: bool) -> None:
     assert 0.6 < np.mean(errors) / expected < 1.4
 
 
-def test_what_was_planned_is_what_happens_with_few_landmarks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Records tell more than the values on the landmarks: a plan that does not know it expects too large an error."""
+def test_what_was_planned_is_what_happens_with_few_landmarks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Records tell more than the values on the landmarks: a plan that does not know it expects too
+    large an error."""
 
     def planned() -> Forecast:
         return plan(PROBLEM, horizon=30_000, budget=BUDGET, noise=0.1, rank=60).forecast
@@ -156,14 +175,23 @@ def test_what_was_planned_is_what_happens_with_few_landmarks(monkeypatch: pytest
 
 def test_the_limit_is_what_would_help(planned: Plan) -> None:
     """Allowing more landmarks helps where they are the limit, and does not where they are not."""
-    by_rank = [plan(PROBLEM, horizon=100_000, budget=BUDGET, noise=0.1, rank=rank).forecast for rank in (20, 40)]
+    by_rank = [
+        plan(PROBLEM, horizon=100_000, budget=BUDGET, noise=0.1, rank=rank).forecast
+        for rank in (20, 40)
+    ]
     assert by_rank[0].limited_by == "rank"
     assert by_rank[1].expected_error < 0.7 * by_rank[0].expected_error
     assert planned.at(3000, Budget(100.0, 1e-6)).limited_by == "rounds"
 
 
 def test_many_rounds_get_more_landmarks() -> None:
-    assert [default_rank(rounds) for rounds in (10, 100_000, 300_000, 10**6, 10**9)] == [500, 500, 696, 1000, 1000]
+    assert [default_rank(rounds) for rounds in (10, 100_000, 300_000, 10**6, 10**9)] == [
+        500,
+        500,
+        696,
+        1000,
+        1000,
+    ]
 
 
 @pytest.mark.parametrize("kind", ["png", "svg", "html"])
@@ -178,7 +206,17 @@ def test_the_trade_off_is_drawn(kind: str, tmp_path: Path) -> None:
 
 
 def test_forecasts_are_plain_data(planned: Plan) -> None:
-    keys = {"rounds", "epsilon", "delta", "expected_error", "band", "uniform_error", "nonprivate_error", "rank", "tau"}
+    keys = {
+        "rounds",
+        "epsilon",
+        "delta",
+        "expected_error",
+        "band",
+        "uniform_error",
+        "nonprivate_error",
+        "rank",
+        "tau",
+    }
     assert keys | {"clip", "limited_by"} <= set(json.loads(json.dumps(planned.forecast.to_json())))
 
 
@@ -197,7 +235,9 @@ def test_the_name_plan_stays_a_function_whatever_was_imported(planned: Plan) -> 
 
 def test_a_range_of_lengthscales_is_a_mixture_of_easy_and_hard(planned: Plan) -> None:
     easy, hard, both = (
-        plan(PROBLEM, horizon=3000, budget=BUDGET, noise=0.1, lengthscales=span).forecast.expected_error
+        plan(
+            PROBLEM, horizon=3000, budget=BUDGET, noise=0.1, lengthscales=span
+        ).forecast.expected_error
         for span in ((1.0, 1.0), (0.15, 0.15), (0.15, 1.0))
     )
     assert easy < both < hard

@@ -68,28 +68,39 @@ def test_the_fast_path_for_product_kernels_equals_the_plain_one() -> None:
             return DESIGN.problem.k(A, B)
 
     problem = tacit.Problem(
-        actions=DESIGN.problem.actions, contexts=DESIGN.problem.contexts, kernel=tacit.Joint(Hidden())
+        actions=DESIGN.problem.actions,
+        contexts=DESIGN.problem.contexts,
+        kernel=tacit.Joint(Hidden()),
     )
     plain = Policy(problem, POLICY.guarantee, POLICY.posterior, POLICY.landmarks)
     assert np.allclose(plain.decide(CONTEXTS), POLICY.decide(CONTEXTS), atol=1e-6)
 
 
 def test_mean_and_deviation_are_those_of_the_posterior(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Against the formula with theta ~ N(0, P), P = L^-1 (v k'(U, U) + o 11') L^-T, written down directly."""
+    """Against the formula with theta ~ N(0, P), P = L^-1 (v k'(U, U) + o 11') L^-T, written down
+    directly."""
     monkeypatch.setattr("tacit.decoder.kinds", lambda kernel, columns: [spread(kernel, columns)])
     statistic = DESIGN.statistic().add(*records(20_000))
     released = simulate_gaussian(statistic._sum, BUDGET, np.random.default_rng(0))
     posterior = decode(DESIGN, released)
-    problem, n, s, v = DESIGN.problem, 20_000, DESIGN.clip, posterior.scale
-    U, L = DESIGN.features.U, DESIGN.features.L
+    problem = DESIGN.problem
+    n = 20_000
+    s = DESIGN.clip
+    v = posterior.scale
+    U = DESIGN.features.U
+    L = DESIGN.features.L
     b = released.values * s / 2**24
     G = n * DESIGN.moments.signal
-    N = n * posterior.energy * DESIGN.moments.energy + (2 * s) ** 2 / (2 * BUDGET.gaussian) * np.eye(DESIGN.rank)
+    N = n * posterior.energy * DESIGN.moments.energy + (2 * s) ** 2 / (
+        2 * BUDGET.gaussian
+    ) * np.eye(DESIGN.rank)
     kernel = with_lengthscales(spread(problem.k, problem.dimension), posterior.lengthscales)
     P = np.linalg.solve(L, np.linalg.solve(L, v * kernel(U, U) + OFFSET).T)
     gain = P @ G.T @ np.linalg.inv(G @ P @ G.T + N)
     covariance = P - gain @ G @ P
-    w = np.hstack([np.full((3, 1), 0.4), problem.contexts.encode(problem.contexts.read(CONTEXTS).columns)])
+    w = np.hstack(
+        [np.full((3, 1), 0.4), problem.contexts.encode(problem.contexts.read(CONTEXTS).columns)]
+    )
     phi = DESIGN.features(w)
     direct = np.einsum("ni,ij,nj->n", phi, covariance, phi) + v * (1 - np.sum(phi**2, axis=1))
     policy = Policy.from_release(DESIGN, released)
@@ -151,7 +162,9 @@ def test_a_policy_of_another_version_is_refused_with_a_sentence(tmp_path: Path) 
 )
 def test_decisions_lie_in_every_kind_of_action_set(actions: tacit.domains.Domain) -> None:
     problem = tacit.Problem(actions=actions, contexts=tacit.Box([0.0], [1.0], names=["c"]))
-    design = tacit.Design.build(problem, horizon=500, budget=BUDGET, rng=0, rank=30, public_points=2000)
+    design = tacit.Design.build(
+        problem, horizon=500, budget=BUDGET, rng=0, rank=30, public_points=2000
+    )
     rng = np.random.default_rng(0)
     points = problem.public_points(500, rng)
     statistic = design.statistic()
@@ -181,19 +194,34 @@ def test_a_wrong_design_is_refused_before_any_work(change: dict[str, Any], says:
 
 
 def test_a_restored_design_is_the_same_design() -> None:
-    again = tacit.Design.restore(DESIGN.problem, json.loads(json.dumps(DESIGN.facts())), DESIGN.arrays())
+    again = tacit.Design.restore(
+        DESIGN.problem, json.loads(json.dumps(DESIGN.facts())), DESIGN.arrays()
+    )
     assert again.fingerprint == DESIGN.fingerprint
     assert math.isclose(again.clip, DESIGN.clip)
 
 
 def test_designs_of_different_problems_have_different_names() -> None:
     def named(**change: Any) -> str:
-        given = {"actions": tacit.Box([0], [1], names=["x"]), "contexts": tacit.Box([0], [1], names=["c"])} | change
+        given = {
+            "actions": tacit.Box([0], [1], names=["x"]),
+            "contexts": tacit.Box([0], [1], names=["c"]),
+        } | change
         return tacit.Design.build(
-            tacit.Problem(**given), horizon=100, budget=BUDGET, rng=0, rank=10, tau=5.0, public_points=500
+            tacit.Problem(**given),
+            horizon=100,
+            budget=BUDGET,
+            rng=0,
+            rank=10,
+            tau=5.0,
+            public_points=500,
         ).fingerprint
 
-    names = [named(), named(actions=tacit.Box([0], [100], names=["x"])), named(reward_range=(-5, 5))]
+    names = [
+        named(),
+        named(actions=tacit.Box([0], [100], names=["x"])),
+        named(reward_range=(-5, 5)),
+    ]
     assert len(set(names)) == 3
     assert named() == names[0]
 
@@ -203,9 +231,13 @@ def test_a_kernel_of_ones_own_is_given_again_when_loading(tmp_path: Path) -> Non
         return np.exp(-0.5 * np.sum((A[:, None] - B[None]) ** 2, axis=2) / 0.3**2)
 
     problem = tacit.Problem(
-        actions=tacit.Box([0], [1], names=["x"]), contexts=tacit.Box([0], [1], names=["c"]), kernel=rbf
+        actions=tacit.Box([0], [1], names=["x"]),
+        contexts=tacit.Box([0], [1], names=["c"]),
+        kernel=rbf,
     )
-    design = tacit.Design.build(problem, horizon=300, budget=BUDGET, rng=0, rank=20, public_points=1000)
+    design = tacit.Design.build(
+        problem, horizon=300, budget=BUDGET, rng=0, rank=20, public_points=1000
+    )
     statistic = design.statistic()
     statistic.add_points(problem.public_points(300, np.random.default_rng(0)), np.ones(300))
     folder = statistic.simulate_release(np.random.default_rng(0)).save(tmp_path / "policy")

@@ -53,8 +53,14 @@ def problem(**changes: Any) -> Problem:
             r"reward_range must be finite and increasing, got \(1.0, 0.0\): pass \(low, high\)",
         ),
         ({"reward_range": (1.0, 1.0)}, r"must be finite and increasing, got \(1.0, 1.0\): pass"),
-        ({"reward_range": (math.nan, 1.0)}, r"must be finite and increasing, got \(nan, 1.0\): pass"),
-        ({"reward_range": (0.0, math.inf)}, r"must be finite and increasing, got \(0.0, inf\): pass"),
+        (
+            {"reward_range": (math.nan, 1.0)},
+            r"must be finite and increasing, got \(nan, 1.0\): pass",
+        ),
+        (
+            {"reward_range": (0.0, math.inf)},
+            r"must be finite and increasing, got \(0.0, inf\): pass",
+        ),
         ({"reward_range": (-1.7e308, 1.7e308)}, r"must be finite and increasing, got .*: pass"),
         ({"reward_range": 1.0}, r"reward_range must be two numbers, got float: pass \(low, high\)"),
         ({"reward_range": None}, r"must be two numbers, got NoneType: pass"),
@@ -67,20 +73,33 @@ def problem(**changes: Any) -> Problem:
         ),
         ({"actions": Box}, "actions must be a domain, got ABCMeta: pass"),
         ({"contexts": None}, "contexts must be a domain, got NoneType: pass"),
-        ({"contexts": pd.DataFrame({"age": [SECRET]})}, "contexts must be a domain, got DataFrame: pass"),
+        (
+            {"contexts": pd.DataFrame({"age": [SECRET]})},
+            "contexts must be a domain, got DataFrame: pass",
+        ),
         (
             {"contexts": Box([0.0], [1.0], names=["dose"])},
             r"must not share column names, both have dose: pass names=\[",
         ),
-        ({"actions": Box([0.0], [1.0]), "contexts": Box([0.0], [1.0], ["x0"])}, r"both have x0: pass names=\["),
+        (
+            {"actions": Box([0.0], [1.0]), "contexts": Box([0.0], [1.0], ["x0"])},
+            r"both have x0: pass names=\[",
+        ),
         (
             {"kernel": "matern"},
-            r"kernel must be a kernel or a function k\(A, B\), got 'matern': pass for example tacit.Matern\(2.5, 0.3\)",
+            r"kernel must be a kernel or a function k\(A, B\), got 'matern': pass for example "
+            r"tacit.Matern\(2.5, 0.3\)",
         ),
         ({"kernel": {"type": "matern"}}, "kernel must be a kernel or a function"),
         ({"kernel": Matern}, "kernel must be a kernel or a function"),
-        ({"kernel": RBF((0.1, 0.2))}, "2 lengthscales do not fit 3 columns .*: give one number, or one per column"),
-        ({"kernel": Joint(RBF().on("height"))}, "names column 'height', which is none of dose, age, weight"),
+        (
+            {"kernel": RBF((0.1, 0.2))},
+            "2 lengthscales do not fit 3 columns .*: give one number, or one per column",
+        ),
+        (
+            {"kernel": Joint(RBF().on("height"))},
+            "names column 'height', which is none of dose, age, weight",
+        ),
     ],
 )
 def test_a_wrong_argument_is_refused_in_one_sentence(changes: dict[str, Any], says: str) -> None:
@@ -96,7 +115,7 @@ def test_without_a_kernel_it_is_the_product_of_matern_kernels() -> None:
     assert (k.actions, k.contexts, k.at) == (Matern(2.5, 0.3), Matern(2.5, 0.3), 1)
 
 
-# -- the default kernel ----------------------------------------------------------------------------------------
+# -- the default kernel ---------------------------------------------------------------------------
 
 SCALE = Matern(2.5, 0.3)
 LABELS = Categorical(0.15)
@@ -106,7 +125,11 @@ STEPS = Categories(["none", "mild", "severe"], "pain", ordered=True)
 FILMS = Catalogue([[1.0, 2.0], [3.0, 0.0], [5.0, 5.0]], names=["film"])
 DEFAULTS: dict[str, tuple[Any, Any, Kernel]] = {
     "numbers": (ACTIONS, CONTEXTS, SCALE),
-    "ordered labels": (STEPS, Mixed.of(age=(18, 95), level=Categories([1, 2], ordered=True)), SCALE),
+    "ordered labels": (
+        STEPS,
+        Mixed.of(age=(18, 95), level=Categories([1, 2], ordered=True)),
+        SCALE,
+    ),
     "items with features": (FILMS, CONTEXTS, SCALE),
     "labels": (Categories(GENES, "a"), Categories(GENES, "c"), Separable(LABELS, LABELS)),
     "labels of contexts": (
@@ -129,7 +152,9 @@ DEFAULTS: dict[str, tuple[Any, Any, Kernel]] = {
 
 @pytest.mark.parametrize("name", DEFAULTS)
 @pytest.mark.parametrize("advantage", [False, True])
-def test_the_default_kernel_takes_labels_without_an_order_for_labels(name: str, advantage: bool) -> None:
+def test_the_default_kernel_takes_labels_without_an_order_for_labels(
+    name: str, advantage: bool
+) -> None:
     actions, contexts, expected = DEFAULTS[name]
     original = Problem(actions, contexts, advantage=advantage)
     assert original.kernel == expected
@@ -158,7 +183,7 @@ def test_a_kernel_that_is_given_reads_labels_as_before() -> None:
     assert (k.actions, k.contexts) == (SCALE, SCALE)
 
 
-# -- names -----------------------------------------------------------------------------------------------------
+# -- names ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -168,7 +193,11 @@ def test_a_kernel_that_is_given_reads_labels_as_before() -> None:
         (Box([0], [1]), Ball([0.0, 0.0]), ("c0", "c1")),
         (Ball([0.0, 0.0]), Simplex(2), ("c0", "c1")),
         (Box([0], [1]), Mixed([Box([0], [1]), Categories([1, 2])]), ("c0", "category")),
-        (Categories([1, 2]), Mixed([Box([0], [1]), Categories([1, 2])]), ("x0", "context_category")),
+        (
+            Categories([1, 2]),
+            Mixed([Box([0], [1]), Categories([1, 2])]),
+            ("x0", "context_category"),
+        ),
         (Catalogue([1.0, 2.0]), Catalogue([1.0, 2.0]), ("context_item",)),
         (Box([0], [1], ["dose"]), Box([0, 0], [1, 1]), ("x0", "x1")),
         (Box([0], [1]), Box([0], [1], ["age"]), ("age",)),
@@ -181,9 +210,14 @@ def test_default_names_of_contexts_do_not_clash_with_those_of_actions(
     assert (p.actions.names, p.contexts.names) == (actions.names, names)
     assert type(p.contexts) is type(contexts)
     assert Problem.from_spec(json.loads(json.dumps(p.spec()))).spec() == p.spec()
-    plain = [{key: value for key, value in dump(d).items() if key != "names"} for d in (actions, contexts)]
+    plain = [
+        {key: value for key, value in dump(d).items() if key != "names"}
+        for d in (actions, contexts)
+    ]
     if "parts" not in plain[1] and actions.unnamed and contexts.unnamed:
-        assert Problem.from_spec({"actions": plain[0], "contexts": plain[1]}).contexts.names == names
+        assert (
+            Problem.from_spec({"actions": plain[0], "contexts": plain[1]}).contexts.names == names
+        )
 
 
 def test_names_that_were_given_are_never_changed() -> None:
@@ -202,7 +236,7 @@ def test_names_that_were_given_are_never_changed() -> None:
         Problem(Box([0], [1]), OwnBox([0], [1]))
 
 
-# -- tables ----------------------------------------------------------------------------------------------------
+# -- tables ---------------------------------------------------------------------------------------
 
 ROWS = {"gene": ["A/A", "G/G"], "dose": [31.4159, 5.0], "age": [20, 64], "reward": [0.5, 0.1]}
 DTYPES: dict[str, Any] = {"gene": str, "dose": float, "age": "int64", "reward": np.float32}
@@ -220,19 +254,30 @@ TABLES: dict[str, Any] = {
     "columns": ROWS,
     "arrays": {name: np.array(column) for name, column in ROWS.items()},
     "dtypes": DTYPES,
-    "other dtypes": {"gene": pd.CategoricalDtype(), "dose": pl.Float64, "age": pa.int8(), "reward": np.dtype("f4")},
-    "structured": np.zeros(2, dtype=[("gene", "U3"), ("dose", "f8"), ("age", "i4"), ("reward", "f4")]),
+    "other dtypes": {
+        "gene": pd.CategoricalDtype(),
+        "dose": pl.Float64,
+        "age": pa.int8(),
+        "reward": np.dtype("f4"),
+    },
+    "structured": np.zeros(
+        2, dtype=[("gene", "U3"), ("dose", "f8"), ("age", "i4"), ("reward", "f4")]
+    ),
 }
 
 
 def from_table(table: Any = DTYPES, **changes: Any) -> Problem:
-    return Problem.from_table(table, **{"action": "dose", "ranges": RANGES, "levels": LEVELS} | changes)
+    return Problem.from_table(
+        table, **{"action": "dose", "ranges": RANGES, "levels": LEVELS} | changes
+    )
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_table_lends_its_names_and_nothing_of_its_rows(name: str) -> None:
     p = from_table(TABLES[name], reward_range=(0, 2))
-    expected = Problem(Box.of(dose=(0, 100)), Mixed.of(gene=GENES, age=(18, 95)), reward_range=(0, 2))
+    expected = Problem(
+        Box.of(dose=(0, 100)), Mixed.of(gene=GENES, age=(18, 95)), reward_range=(0, 2)
+    )
     assert p.spec() == expected.spec()
     assert p.unused_columns(TABLES[name]) == ("reward",)
 
@@ -257,32 +302,64 @@ def test_columns_are_chosen_and_ordered_by_who_names_them() -> None:
     assert from_table(contexts=["age"]).contexts == Box.of(age=(18, 95))
     both = from_table(action=["dose", "gene"])
     assert (both.actions.names, both.contexts.names) == (("dose", "gene"), ("age",))
-    arms = from_table(action="gene", levels={"gene": Categories(GENES, ordered=True)}, kernel=RBF(0.5))
+    arms = from_table(
+        action="gene", levels={"gene": Categories(GENES, ordered=True)}, kernel=RBF(0.5)
+    )
     assert isinstance(arms.actions, Categories)
     assert (arms.actions.name, arms.actions.ordered, arms.kernel) == ("gene", True, RBF(0.5))
-    assert from_table(levels={"gene": (0, 1)}).contexts.names == ("gene", "age")  # of levels a tuple is labels too
+    assert from_table(levels={"gene": (0, 1)}).contexts.names == (
+        "gene",
+        "age",
+    )  # of levels a tuple is labels too
 
 
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"ranges": RANGES | {"gene": (0, 1)}, "levels": None}, "'gene' holds text and cannot have a range: declare"),
-        ({"ranges": RANGES | {"gone": (0, 1)}}, "the table has no column 'gone': it has gene, dose, age, reward"),
+        (
+            {"ranges": RANGES | {"gene": (0, 1)}, "levels": None},
+            "'gene' holds text and cannot have a range: declare",
+        ),
+        (
+            {"ranges": RANGES | {"gone": (0, 1)}},
+            "the table has no column 'gone': it has gene, dose, age, reward",
+        ),
         ({"levels": {"gone": GENES}}, "the table has no column 'gone'"),
-        ({"levels": LEVELS | {"age": [1, 2]}}, "column 'age' has a range and levels: declare one of them"),
-        ({"levels": {"reward": GENES}}, "'reward' holds numbers and none of its declared levels can occur in it"),
-        ({"levels": {"gene": pd.Series(GENES)}}, "'gene' must be an interval, labels or a domain, got Series"),
-        ({"levels": {"gene": Box([0], [1])}}, "levels of 'gene' must be a list of labels or Categories, got Box"),
-        ({"action": "reward"}, "'reward' has neither a range nor levels: declare .* not learned from rows"),
+        (
+            {"levels": LEVELS | {"age": [1, 2]}},
+            "column 'age' has a range and levels: declare one of them",
+        ),
+        (
+            {"levels": {"reward": GENES}},
+            "'reward' holds numbers and none of its declared levels can occur in it",
+        ),
+        (
+            {"levels": {"gene": pd.Series(GENES)}},
+            "'gene' must be an interval, labels or a domain, got Series",
+        ),
+        (
+            {"levels": {"gene": Box([0], [1])}},
+            "levels of 'gene' must be a list of labels or Categories, got Box",
+        ),
+        (
+            {"action": "reward"},
+            "'reward' has neither a range nor levels: declare .* not learned from rows",
+        ),
         ({"contexts": ["age", "reward"]}, "'reward' has neither a range nor levels"),
-        ({"contexts": "age"}, r"contexts must be a list of column names, got 'age': write \['age'\]"),
+        (
+            {"contexts": "age"},
+            r"contexts must be a list of column names, got 'age': write \['age'\]",
+        ),
         ({"contexts": []}, "contexts names no column: declare a range or levels"),
         ({"action": []}, "action names no column"),
         ({"contexts": ["dose"]}, "must not share column names, both have dose"),
         ({"ranges": [0, 1]}, "ranges must be a mapping of column names, got list"),
         ({"ranges": {"dose": (1, 0)}}, "range of 'dose' must be finite and increasing"),
         ({"table": 3}, "a table must be a frame, a schema, or a mapping .*, got int"),
-        ({"table": pd.DataFrame([[1, 2, 3]], columns=["dose", "dose", "age"])}, "two columns named 'dose'"),
+        (
+            {"table": pd.DataFrame([[1, 2, 3]], columns=["dose", "dose", "age"])},
+            "two columns named 'dose'",
+        ),
     ],
 )
 def test_what_a_table_cannot_hold_is_refused_by_name(changes: dict[str, Any], says: str) -> None:
@@ -294,39 +371,60 @@ def test_what_a_table_cannot_hold_is_refused_by_name(changes: dict[str, Any], sa
 @pytest.mark.parametrize(
     ("dtype", "kind"),
     [
-        (np.dtype("U3"), "text"), ("string[pyarrow]", "text"), (pa.large_string(), "text"), (pl.String, "text"),
-        (np.dtype("M8[s]"), "times"), (pa.timestamp("us"), "times"), (pl.Duration("us"), "times"),
-        (pa.struct([("a", pa.int8())]), "lists"), (pl.Struct({"a": pl.Int8}), "lists"), (pl.List(pl.Int8), "lists"),
-        (pd.IntervalDtype("int64"), "lists"), (pa.dictionary(pa.int8(), pa.string()), "labels"),
-        (pl.Categorical, "labels"), (pd.CategoricalDtype(), "labels"),
+        (np.dtype("U3"), "text"),
+        ("string[pyarrow]", "text"),
+        (pa.large_string(), "text"),
+        (pl.String, "text"),
+        (np.dtype("M8[s]"), "times"),
+        (pa.timestamp("us"), "times"),
+        (pl.Duration("us"), "times"),
+        (pa.struct([("a", pa.int8())]), "lists"),
+        (pl.Struct({"a": pl.Int8}), "lists"),
+        (pl.List(pl.Int8), "lists"),
+        (pd.IntervalDtype("int64"), "lists"),
+        (pa.dictionary(pa.int8(), pa.string()), "labels"),
+        (pl.Categorical, "labels"),
+        (pd.CategoricalDtype(), "labels"),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_a_range_needs_a_column_that_may_hold_numbers(dtype: Any, kind: str) -> None:
     with pytest.raises(InputError, match=f"column 'age' holds {kind} and cannot have a range"):
         from_table(DTYPES | {"age": dtype})
 
 
-@pytest.mark.parametrize("dtype", [float, "Int64", "double", pa.decimal128(5), pl.UInt8, bool, object, pd.Int8Dtype()])
+@pytest.mark.parametrize(
+    "dtype", [float, "Int64", "double", pa.decimal128(5), pl.UInt8, bool, object, pd.Int8Dtype()]
+)
 def test_a_range_takes_every_column_that_may_hold_numbers(dtype: Any) -> None:
     assert from_table(DTYPES | {"age": dtype}).contexts.names == ("gene", "age")
 
 
 def test_floats_may_be_labels_since_whole_numbers_with_a_gap_come_as_floats() -> None:
-    assert from_table(DTYPES | {"gene": float}, levels={"gene": [0, 1, 2]}).contexts.names == ("gene", "age")
+    assert from_table(DTYPES | {"gene": float}, levels={"gene": [0, 1, 2]}).contexts.names == (
+        "gene",
+        "age",
+    )
 
 
 def test_joint_points_are_the_action_and_then_the_context() -> None:
-    points = problem(play=lambda n, rng: np.zeros(n), generator=lambda n, rng: np.tile([95.0, 90.0], (n, 1)))
+    points = problem(
+        play=lambda n, rng: np.zeros(n), generator=lambda n, rng: np.tile([95.0, 90.0], (n, 1))
+    )
     assert problem().dimension == 3
     assert points.public_points(2, np.random.default_rng(0)).tolist() == [[0.0, 1.0, 0.5]] * 2
 
 
-# -- rewards ---------------------------------------------------------------------------------------------------
+# -- rewards --------------------------------------------------------------------------------------
 
 
-@given(st.floats(), st.tuples(st.floats(-1e300, 1e300), st.floats(-1e300, 1e300)).filter(lambda r: r[0] < r[1]))
-def test_scaled_rewards_are_within_one_or_nan(reward: float, reward_range: tuple[float, float]) -> None:
+@given(
+    st.floats(),
+    st.tuples(st.floats(-1e300, 1e300), st.floats(-1e300, 1e300)).filter(lambda r: r[0] < r[1]),
+)
+def test_scaled_rewards_are_within_one_or_nan(
+    reward: float, reward_range: tuple[float, float]
+) -> None:
     """Nothing raises, and (as warnings are errors here) nothing warns."""
     scaled = problem(reward_range=reward_range).scale_reward(np.array([reward]))[0]
     assert math.isnan(scaled) if math.isnan(reward) else -1.0 <= scaled <= 1.0
@@ -336,10 +434,12 @@ def test_rewards_are_scaled_clipped_and_scaled_back() -> None:
     p = problem(reward_range=[10, 30])
     scaled = p.scale_reward(np.array([10.0, 15.0, 30.0, -math.inf, 1e300, math.nan]))
     assert scaled == pytest.approx([-1.0, -0.5, 1.0, -1.0, 1.0, math.nan], nan_ok=True)
-    assert p.unscale_reward(scaled) == pytest.approx([10.0, 15.0, 30.0, 10.0, 30.0, math.nan], nan_ok=True)
+    assert p.unscale_reward(scaled) == pytest.approx(
+        [10.0, 15.0, 30.0, 10.0, 30.0, math.nan], nan_ok=True
+    )
 
 
-# -- plain data ------------------------------------------------------------------------------------------------
+# -- plain data -----------------------------------------------------------------------------------
 
 PROBLEMS = [
     problem(),
@@ -361,7 +461,10 @@ def test_plain_data_describes_a_problem_that_behaves_the_same(original: Problem)
     assert np.array_equal(original.k(points, points), twin.k(points, points))
     assert np.array_equal(original.k.diagonal(points), twin.k.diagonal(points))
     assert original.reward_range == twin.reward_range
-    assert (original.actions.names, original.contexts.names) == (twin.actions.names, twin.contexts.names)
+    assert (original.actions.names, original.contexts.names) == (
+        twin.actions.names,
+        twin.contexts.names,
+    )
     assert twin.spec() == original.spec()
 
 
@@ -402,7 +505,9 @@ def test_what_a_file_leaves_out_has_a_default() -> None:
 
 def test_arguments_of_from_spec_come_before_the_file() -> None:
     spec = {"actions": BOX, "contexts": DISC, "kernel": {"type": "rbf"}}
-    p = Problem.from_spec(spec, kernel=Linear(), generator=lambda n, rng: np.zeros(n), play=lambda n, rng: np.ones(n))
+    p = Problem.from_spec(
+        spec, kernel=Linear(), generator=lambda n, rng: np.zeros(n), play=lambda n, rng: np.ones(n)
+    )
     assert p.kernel == Linear()
     assert p.public_points(1, np.random.default_rng(0)).tolist() == [[1.0, 0.5]]
 
@@ -427,15 +532,30 @@ def test_arguments_of_from_spec_come_before_the_file() -> None:
             {"actions": BOX | {"hihg": [1]}, "contexts": DISC},
             "domain 'box' has no field 'hihg': it takes high, low, names",
         ),
-        ({"actions": {"type": "box"}, "contexts": DISC}, "domain 'box' is incomplete: it needs low, high"),
-        ({"actions": {"type": "box", "low": [0]}, "contexts": DISC}, "domain 'box' is incomplete: it needs high"),
-        ({"actions": BOX | {"names": 3}, "contexts": DISC}, "domain 'box' has a field of the wrong kind: "),
+        (
+            {"actions": {"type": "box"}, "contexts": DISC},
+            "domain 'box' is incomplete: it needs low, high",
+        ),
+        (
+            {"actions": {"type": "box", "low": [0]}, "contexts": DISC},
+            "domain 'box' is incomplete: it needs high",
+        ),
+        (
+            {"actions": BOX | {"names": 3}, "contexts": DISC},
+            "domain 'box' has a field of the wrong kind: ",
+        ),
         (
             {"actions": BOX | {"low": ["a"]}, "contexts": DISC},
             r"finite low < high in every coordinate, got low=\['a'\]",
         ),
-        ({"actions": {"type": "mixed", "parts": [{"type": "x"}]}, "contexts": DISC}, "unknown domain type 'x'"),
-        ({"actions": {"type": "mixed", "parts": []}, "contexts": DISC}, "Mixed takes a list of domains"),
+        (
+            {"actions": {"type": "mixed", "parts": [{"type": "x"}]}, "contexts": DISC},
+            "unknown domain type 'x'",
+        ),
+        (
+            {"actions": {"type": "mixed", "parts": []}, "contexts": DISC},
+            "Mixed takes a list of domains",
+        ),
         ({"actions": {"type": "matern"}, "contexts": DISC}, "unknown domain type 'matern'"),
         (
             {"actions": BOX, "contexts": DISC, "kernel": "rbf"},
@@ -453,12 +573,18 @@ def test_arguments_of_from_spec_come_before_the_file() -> None:
             {"actions": BOX, "contexts": DISC, "kernel": {"type": "on"}},
             "kernel 'on' is incomplete: it needs kernel, columns",
         ),
-        ({"actions": BOX, "contexts": DISC, "kernel": {"type": "product", "kernels": []}}, "takes kernels"),
+        (
+            {"actions": BOX, "contexts": DISC, "kernel": {"type": "product", "kernels": []}},
+            "takes kernels",
+        ),
         (
             {"actions": BOX, "contexts": DISC, "kernel": {"type": "sum", "kernels": 3}},
             "field of the wrong kind|takes kernels",
         ),
-        ({"actions": BOX, "contexts": DISC, "kernel": {"type": "rbf", "lengthscale": "wide"}}, "lengthscale must be"),
+        (
+            {"actions": BOX, "contexts": DISC, "kernel": {"type": "rbf", "lengthscale": "wide"}},
+            "lengthscale must be",
+        ),
         (
             {"actions": BOX, "contexts": DISC, "reward": [0, 1]},
             r"reward must be a table, got \[0, 1\]: write range = \[",
@@ -478,7 +604,11 @@ def test_wrong_plain_data_is_refused_in_one_sentence(spec: Any, says: str) -> No
 
 def test_what_is_at_its_default_is_left_out() -> None:
     assert dump(Matern(2.5, 0.3)) == {"type": "matern"}
-    assert dump(Matern(1.5, (0.2, 1.0))) == {"type": "matern", "smoothness": 1.5, "lengthscale": [0.2, 1.0]}
+    assert dump(Matern(1.5, (0.2, 1.0))) == {
+        "type": "matern",
+        "smoothness": 1.5,
+        "lengthscale": [0.2, 1.0],
+    }
     assert dump(RBF() * Linear(2.0)) == {
         "type": "product",
         "kernels": [{"type": "rbf"}, {"type": "linear", "bias": 2.0}],
@@ -494,7 +624,9 @@ def test_a_kernel_of_ones_own_is_marked_in_the_file_and_passed_again(kernel: Any
     assert Problem.from_spec(spec, kernel=kernel).kernel == Custom(np.dot)
 
 
-@pytest.mark.parametrize("kernel", [Joint(Custom(np.dot)), Joint(Custom(np.dot) * RBF())], ids=["joint", "product"])
+@pytest.mark.parametrize(
+    "kernel", [Joint(Custom(np.dot)), Joint(Custom(np.dot) * RBF())], ids=["joint", "product"]
+)
 def test_a_kernel_that_hides_a_function_cannot_be_written_to_a_file(kernel: Kernel) -> None:
     with pytest.raises(InputError, match="cannot be written to a file: use Tacit's own parts"):
         problem(kernel=kernel).spec()
@@ -502,4 +634,6 @@ def test_a_kernel_that_hides_a_function_cannot_be_written_to_a_file(kernel: Kern
 
 def test_a_kernel_of_ones_own_can_be_loaded_from_a_registry_of_ones_own() -> None:
     registry: dict[str, type[Kernel]] = {"rbf": RBF, "joint": Joint}
-    assert load({"type": "joint", "kernel": {"type": "RBF", "lengthscale": 1.5}}, registry, "kernel") == Joint(RBF(1.5))
+    assert load(
+        {"type": "joint", "kernel": {"type": "RBF", "lengthscale": 1.5}}, registry, "kernel"
+    ) == Joint(RBF(1.5))

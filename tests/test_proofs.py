@@ -1,4 +1,5 @@
-"""Proofs and code stay together: every mechanism has its page, and what a page names, quotes or computes is so."""
+"""Proofs and code stay together: every mechanism has its page, and what a page names, quotes or
+computes is so."""
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ FIELDS = ("guarantee.", "facts.")  # of policy.json, checked against a real one
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
 
-# -- reading pages -----------------------------------------------------------------------------------------------------
+# -- reading pages --------------------------------------------------------------------------------
 
 
 def prose(text: str) -> str:
@@ -64,7 +65,9 @@ def prose(text: str) -> str:
 def quoted(text: str) -> set[str]:
     """What stands in backticks, and the names in the comments of pseudocode."""
     comments = re.findall(r"^    .*#\s(.*)$", text, flags=re.MULTILINE)
-    named = {name for comment in comments for name in re.findall(r"[A-Za-z_]\w*(?:\.\w+)+", comment)}
+    named = {
+        name for comment in comments for name in re.findall(r"[A-Za-z_]\w*(?:\.\w+)+", comment)
+    }
     return set(re.findall(r"`([^`]+)`", prose(text))) | named
 
 
@@ -91,7 +94,7 @@ def dead_links(page: Path, text: str) -> list[str]:
     return dead
 
 
-# -- reading code ------------------------------------------------------------------------------------------------------
+# -- reading code ---------------------------------------------------------------------------------
 
 
 @cache
@@ -105,7 +108,9 @@ def classes() -> dict[str, type]:
     """Every class that is there once all that Tacit exports is loaded."""
     for name in tacit.__all__:
         getattr(tacit, name)
-    modules = [module for name, module in list(sys.modules.items()) if name.split(".")[0] == "tacit"]
+    modules = [
+        module for name, module in list(sys.modules.items()) if name.split(".")[0] == "tacit"
+    ]
     return {
         name: thing
         for module in modules
@@ -138,7 +143,8 @@ def _fields(cls: type) -> set[str]:
 
 
 def unknown_names(page: Path, text: str) -> list[str]:
-    known, wrong = classes(), []
+    known = classes()
+    wrong = []
     for name in sorted(quoted(text)):
         if name.startswith("test_"):
             ok = name in names_of_tests()
@@ -158,21 +164,25 @@ def unknown_names(page: Path, text: str) -> list[str]:
 
 
 def public_names(source: str) -> list[str]:
-    nodes = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    nodes = [
+        node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef | ast.ClassDef)
+    ]
     return [node.name for node in nodes if not node.name.startswith("_")]
 
 
 def statements(source: str) -> int:
-    """Lines of code without docstrings, comments and blanks; a statement counts once, however it is wrapped."""
+    """Lines of code without docstrings, comments and blanks; a statement counts once, however it is
+    wrapped."""
     documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
     docstrings = sum(
-        isinstance(node, documented) and ast.get_docstring(node) is not None for node in ast.walk(ast.parse(source))
+        isinstance(node, documented) and ast.get_docstring(node) is not None
+        for node in ast.walk(ast.parse(source))
     )
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     return sum(token.type == tokenize.NEWLINE for token in tokens) - docstrings
 
 
-# -- pages and code ----------------------------------------------------------------------------------------------------
+# -- pages and code -------------------------------------------------------------------------------
 
 
 def test_every_file_of_the_trusted_core_has_its_page() -> None:
@@ -189,7 +199,11 @@ def test_every_proof_has_its_parts_in_order(page: Path) -> None:
 @pytest.mark.parametrize("page", PROVES)
 def test_nothing_public_in_the_core_is_missing_from_its_page(page: str) -> None:
     words = set(re.findall(r"\w+", (CORE / f"{page}.md").read_text()))
-    names = [name for module in PROVES[page] for name in public_names((CORE / f"{module}.py").read_text())]
+    names = [
+        name
+        for module in PROVES[page]
+        for name in public_names((CORE / f"{module}.py").read_text())
+    ]
     assert [name for name in names if name not in words] == []
 
 
@@ -212,14 +226,21 @@ def test_links_of_proofs_lead_somewhere(page: Path) -> None:
 
 def test_the_guarantee_links_every_proof() -> None:
     links = re.findall(r"\]\(([^)#]+)\)", GUARANTEE.read_text())
-    assert {(GUARANTEE.parent / link).resolve() for link in links} >= {page.resolve() for page in PROOFS}
+    assert {(GUARANTEE.parent / link).resolve() for link in links} >= {
+        page.resolve() for page in PROOFS
+    }
 
 
 def test_a_wrong_page_would_be_seen() -> None:
     wrong = "`Encoding.vanish`, `noise.no_such`, `Nonsense`, `test_no_such_thing`, `gone.py`; `Encoding`, `noise.py`\n"
     assert unknown_names(CORE / "x.md", wrong + "\n    y = f(x)   # Ledger.lost\n") == [
-        "Encoding.vanish", "Ledger.lost", "Nonsense", "gone.py", "noise.no_such", "test_no_such_thing",
-    ]  # fmt: skip
+        "Encoding.vanish",
+        "Ledger.lost",
+        "Nonsense",
+        "gone.py",
+        "noise.no_such",
+        "test_no_such_thing",
+    ]
     assert dead_links(CORE / "x.md", "[a](no.md) [b](sums.md#nowhere) [c](sums.md#claim)") == [
         "no.md",
         "sums.md#nowhere",
@@ -229,23 +250,38 @@ def test_a_wrong_page_would_be_seen() -> None:
 
 def test_all_of_the_trusted_base_is_named_and_no_larger_than_the_guarantee_says() -> None:
     """Each part is smaller than its figure, and not by so much that the figure means nothing."""
-    parts = re.findall(r"^\| .+ \| (`tacit/.+) \| (\d+) \|$", GUARANTEE.read_text(), flags=re.MULTILINE)
+    parts = re.findall(
+        r"^\| .+ \| (`tacit/.+) \| (\d+) \|$", GUARANTEE.read_text(), flags=re.MULTILINE
+    )
     named = set()
     for files, most in parts:
-        paths = {path for name in re.findall(r"`tacit/([^`]+)`", files) for path in CORE.parent.glob(name)}
+        paths = {
+            path
+            for name in re.findall(r"`tacit/([^`]+)`", files)
+            for path in CORE.parent.glob(name)
+        }
         count = sum(statements(path.read_text()) for path in paths)
         assert int(most) - 40 < count < int(most), files
         named |= {path.relative_to(CORE.parent).as_posix() for path in paths}
-    assert named >= {*READERS, "statistic.py", "core/sums.py", "files/columns.py", "files/reading.py"}
+    assert named >= {
+        *READERS,
+        "statistic.py",
+        "core/sums.py",
+        "files/columns.py",
+        "files/reading.py",
+    }
 
 
 def test_statements_are_counted_without_docstrings_comments_and_blanks() -> None:
     assert (
-        statements('"""Doc."""\n\n# why\nx = [\n    1,\n]\n\n\ndef f():\n    """Doc\n    more."""\n    return 1\n') == 3
+        statements(
+            '"""Doc."""\n\n# why\nx = [\n    1,\n]\n\n\ndef f():\n    """Doc\n    more."""\n    return 1\n'
+        )
+        == 3
     )
 
 
-# -- what pages compute ------------------------------------------------------------------------------------------------
+# -- what pages compute ---------------------------------------------------------------------------
 
 
 def wild_rows(rank: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
@@ -260,20 +296,31 @@ def wild_rows(rank: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
 
 @pytest.mark.parametrize(("rank", "bits"), [(1, 1), (1, 30), (3, 24), (7, 29), (50, 20)])
 def test_the_code_of_a_contribution_equals_its_pseudocode(rank: int, bits: int) -> None:
-    names: dict[str, Any] = {"isfinite": math.isfinite, "isqrt": math.isqrt, "sign": lambda x: (x > 0) - (x < 0)}
+    names: dict[str, Any] = {
+        "isfinite": math.isfinite,
+        "isqrt": math.isqrt,
+        "sign": lambda x: (x > 0) - (x < 0),
+    }
     (block,) = python_blocks((CORE / "contribution.md").read_text())
     exec(compile(block, "contribution.md", "exec"), names)  # noqa: S102
-    encoding, rng = Encoding(rank=rank, horizon=10, bits=bits), np.random.default_rng(rank)
+    encoding = Encoding(rank=rank, horizon=10, bits=bits)
+    rng = np.random.default_rng(rank)
     for rows in wild_rows(rank, rng):
-        assert encoding.encode(rows).tolist() == [names["encode"](row, bits) for row in rows.tolist()]
+        assert encoding.encode(rows).tolist() == [
+            names["encode"](row, bits) for row in rows.tolist()
+        ]
     integers = rng.integers(-(2**62), 2**62, size=(20, rank)) >> rng.integers(0, 62, size=(20, 1))
-    assert encoding.shrink(integers).tolist() == [names["shrink"](row, bits) for row in integers.tolist()]
+    assert encoding.shrink(integers).tolist() == [
+        names["shrink"](row, bits) for row in integers.tolist()
+    ]
 
 
 @pytest.mark.parametrize("candidates", [2, 40, 1500])
 def test_scores_move_apart_by_at_most_twice_the_sensitivity(candidates: int) -> None:
-    """In exact integers, for the worst pair of candidates; with half of it the worst records would break the bound."""
-    encoding, rng = Encoding(rank=4, horizon=100), np.random.default_rng(candidates)
+    """In exact integers, for the worst pair of candidates; with half of it the worst records would
+    break the bound."""
+    encoding = Encoding(rank=4, horizon=100)
+    rng = np.random.default_rng(candidates)
     theta = integer_weights(rng.normal(size=(candidates, 4)) + 3.0, encoding)
     moved = []
     for x, y in rng.integers(candidates, size=(30, 2)):
@@ -289,18 +336,24 @@ def test_scores_move_apart_by_at_most_twice_the_sensitivity(candidates: int) -> 
 @pytest.mark.parametrize("delta", [1e-300, 1e-9, 1e-6, 0.01, 0.5])
 @pytest.mark.parametrize("rho", [1e-6, 0.02, 3.0, 4e6])
 def test_the_conversion_covers_its_own_rounding(rho: float, delta: float) -> None:
-    """Never below the smallest value of the formula, computed with 50 digits, and not above it by much."""
+    """Never below the smallest value of the formula, computed with 50 digits, and not above it by
+    much."""
     with localcontext() as context:
         context.prec = 50
-        log_delta, golden = Decimal(delta).ln(), (Decimal(5).sqrt() - 1) / 2
+        log_delta = Decimal(delta).ln()
+        golden = (Decimal(5).sqrt() - 1) / 2
 
         def f(log_excess: Decimal) -> Decimal:
             x = log_excess.exp()
-            return (1 + x) * Decimal(rho) + log_excess - (1 + x).ln() - (log_delta + (1 + x).ln()) / x
+            return (
+                (1 + x) * Decimal(rho) + log_excess - (1 + x).ln() - (log_delta + (1 + x).ln()) / x
+            )
 
-        low, high = Decimal(-30), Decimal(40)
+        low = Decimal(-30)
+        high = Decimal(40)
         for _ in range(80):
-            left, right = high - golden * (high - low), low + golden * (high - low)
+            left = high - golden * (high - low)
+            right = low + golden * (high - low)
             low, high = (low, right) if f(left) <= f(right) else (left, high)
         exact = max(Decimal(0), f((low + high) / 2))
         ours = Decimal(epsilon_of_rho(rho, delta))
@@ -312,7 +365,10 @@ def table_rows(text: str, first: str) -> list[list[float]]:
     lines = text.splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith(f"| {first} |")) + 2
     end = next(i for i in range(start, len(lines)) if not lines[i].startswith("|"))
-    return [[float(cell.strip(" %")) for cell in line.strip("|").split("|")] for line in lines[start:end]]
+    return [
+        [float(cell.strip(" %")) for cell in line.strip("|").split("|")]
+        for line in lines[start:end]
+    ]
 
 
 def test_the_figures_of_the_guarantee_are_those_of_its_formulas() -> None:
@@ -331,10 +387,14 @@ def test_the_figures_of_the_guarantee_are_those_of_its_formulas() -> None:
         assert shown == [round(factor, 3), *(round(100 * share, 1) for share in shares)]
 
 
-def test_a_policy_is_checked_as_the_guarantee_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_policy_is_checked_as_the_guarantee_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     small: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 1000, "rng": 0}
-    bandit = tacit.Bandit.create(sqlite(tmp_path), small_problem(), horizon=50, budget=BUDGET, **small)
+    bandit = tacit.Study.create(
+        sqlite(tmp_path), small_problem(), horizon=50, budget=BUDGET, **small
+    )
     asked = bandit.ask_many([[61, 74]] * 20)
     bandit.tell_many([decision.id for decision in asked], [0.5] * 20)
     bandit.release().save("policy")

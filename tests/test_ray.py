@@ -1,4 +1,5 @@
-"""The same fit on a Ray cluster: the same integers, whoever counted what, and whoever died meanwhile."""
+"""The same fit on a Ray cluster: the same integers, whoever counted what, and whoever died
+meanwhile."""
 
 from __future__ import annotations
 
@@ -22,12 +23,21 @@ from helpers import BUDGET, small_design, small_problem
 from logs import COLUMNS, collected, damage, log_table, total, touch, work_on
 from tacit import Design, InputError, Ledger, StateError
 from tacit.cli import app
-from tacit.collect import Checkpoint, Job, Work, cluster, collect_on_ray
-from tacit.collect.cluster import connected
-from tacit.collect.task import count_span, shipped
 from tacit.errors import MissingExtraError
-from tacit.files import LogColumns, read_problem
-from tacit.partial import load_design, load_partial, save_partial
+from tacit.logs import (
+    Checkpoint,
+    Job,
+    LogColumns,
+    Work,
+    cluster,
+    collect_on_ray,
+    load_design,
+    load_partial,
+    read_problem,
+    save_partial,
+)
+from tacit.logs.cluster import connected
+from tacit.logs.worker import count_span, shipped
 from tacit.progress import silent
 from test_cli import PROBLEM
 
@@ -80,16 +90,37 @@ def test_a_cluster_counts_what_one_process_counts(ray: Any, log: Path, expected:
     assert work.statistic.records == ROWS
 
 
-def test_a_cluster_counts_the_same_in_a_second_look(ray: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both fits share a ledger, so that the first release is the same. Their checkpoints stay, to compare the sums."""
+def test_a_cluster_counts_the_same_in_a_second_look(
+    ray: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both fits share a ledger, so that the first release is the same. Their checkpoints stay, to
+    compare the sums."""
     monkeypatch.setattr(Checkpoint, "forget", lambda checkpoint: None)
     (tmp_path / "problem.toml").write_text(PROBLEM)
     pq.write_table(log_table(150_000), log := tmp_path / "log.parquet", row_group_size=60_000)
-    sums, policies = [], []
+    sums = []
+    policies = []
     for engine in ("ray", "local"):
-        out, kept = tmp_path / engine, tmp_path / f"{engine}.partial"
-        options = ["--rank", 12, "--ledger", f"sqlite:///{tmp_path}/ledger.db", "--checkpoint", kept]
-        command = ["fit", tmp_path / "problem.toml", log, "--out", out, "--engine", engine, *options]
+        out = tmp_path / engine
+        kept = tmp_path / f"{engine}.partial"
+        options = [
+            "--rank",
+            12,
+            "--ledger",
+            f"sqlite:///{tmp_path}/ledger.db",
+            "--checkpoint",
+            kept,
+        ]
+        command = [
+            "fit",
+            tmp_path / "problem.toml",
+            log,
+            "--out",
+            out,
+            "--engine",
+            engine,
+            *options,
+        ]
         done = CliRunner().invoke(app, [str(word) for word in command])
         assert done.exit_code == 0, done.output
         design = load_design(read_problem(tmp_path / "problem.toml").problem, kept)
@@ -101,7 +132,9 @@ def test_a_cluster_counts_the_same_in_a_second_look(ray: Any, tmp_path: Path, mo
     assert len(Ledger.open(f"sqlite:///{tmp_path}/ledger.db").charges()) == 2
 
 
-def test_it_goes_on_from_what_is_counted_and_others_go_on_from_it(ray: Any, log: Path, expected: list[int]) -> None:
+def test_it_goes_on_from_what_is_counted_and_others_go_on_from_it(
+    ray: Any, log: Path, expected: list[int]
+) -> None:
     work = work_on([log], DESIGN)
     with pytest.raises(KeyboardInterrupt):
         collected(work, stop_after=1)
@@ -123,15 +156,25 @@ def test_sums_per_user_come_together(ray: Any, tmp_path: Path) -> None:
     table = table.append_column("who", [[f"user-{i % 40}" for i in range(200_000)]])
     pq.write_table(table, tmp_path / "log.parquet", row_group_size=70_000)
     design = Design.build(
-        small_problem(), horizon=200_000, budget=BUDGET, rng=0, rank=8, tau=5.0, public_points=1000, unit="user"
+        small_problem(),
+        horizon=200_000,
+        budget=BUDGET,
+        rng=0,
+        rank=8,
+        tau=5.0,
+        public_points=1000,
+        unit="user",
     )
     columns = LogColumns.of(("dose", "age", "weight"), "reward", "who", {})
     works = [work_on([tmp_path / "log.parquet"], design, columns) for _ in range(2)]
     assert on_ray(works[0]) == collected(works[1])
 
 
-def test_a_damaged_file_is_named_by_the_worker_and_nothing_is_quoted(ray: Any, tmp_path: Path) -> None:
-    good, bad = tmp_path / "a.parquet", tmp_path / "b.parquet"
+def test_a_damaged_file_is_named_by_the_worker_and_nothing_is_quoted(
+    ray: Any, tmp_path: Path
+) -> None:
+    good = tmp_path / "a.parquet"
+    bad = tmp_path / "b.parquet"
     pq.write_table(log_table(3000), good)
     pq.write_table(log_table(200_000), bad, row_group_size=70_000, write_page_checksum=True)
     damage(bad, at=0.8)
@@ -191,7 +234,9 @@ def test_a_worker_of_the_command_line_is_killed_from_outside_and_replaced(
         str(tmp_path / "problem.toml"),
         str(log),
     ]
-    process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     killed = kill_the_first_that_is_busy(process)
     told, errors = process.communicate()
     assert process.returncode == 0, errors
@@ -209,8 +254,13 @@ def test_a_cluster_that_is_not_there_is_named_at_once(scheme: str) -> None:
             return False
 
     with socket.create_server(("127.0.0.1", 0)) as server:
-        address = f"{scheme}127.0.0.1:{server.getsockname()[1]}"  # closed again: nobody listens there
-    with pytest.raises(StateError, match=re.escape(f"no Ray cluster at {address}")), connected(NoRay(), address, None):
+        address = (
+            f"{scheme}127.0.0.1:{server.getsockname()[1]}"  # closed again: nobody listens there
+        )
+    with (
+        pytest.raises(StateError, match=re.escape(f"no Ray cluster at {address}")),
+        connected(NoRay(), address, None),
+    ):
         pass
 
 
@@ -232,14 +282,16 @@ def kill_the_first_that_is_busy(driver: subprocess.Popen[str]) -> int:
     raise AssertionError(driver.communicate())
 
 
-# -- without a cluster -------------------------------------------------------------------------------------------------
+# -- without a cluster ----------------------------------------------------------------------------
 
 
 def test_a_worker_that_sees_another_file_than_the_driver_refuses(log: Path) -> None:
     (span, *_) = work_on([log], DESIGN).todo(split=True)
     touch(log)
     try:
-        assert "changed while it was read" in count_span(shipped(DESIGN), COLUMNS, span, None)["error"]
+        assert (
+            "changed while it was read" in count_span(shipped(DESIGN), COLUMNS, span, None)["error"]
+        )
     finally:
         touch(log, -5)
 
@@ -251,14 +303,16 @@ def test_an_unexpected_error_in_a_worker_says_its_kind_and_nothing_else(
         raise ZeroDivisionError("secret")
 
     (span, *_) = work_on([log], DESIGN).todo(split=True)
-    monkeypatch.setattr("tacit.collect.task.count", explode)
+    monkeypatch.setattr("tacit.logs.worker.count", explode)
     answer = count_span(shipped(DESIGN), COLUMNS, span, None)
     assert list(answer) == ["error"]
     assert "ZeroDivisionError" in answer["error"]
     assert "secret" not in answer["error"]
 
 
-def test_ray_is_asked_for_by_name_when_it_is_missing(monkeypatch: pytest.MonkeyPatch, log: Path) -> None:
+def test_ray_is_asked_for_by_name_when_it_is_missing(
+    monkeypatch: pytest.MonkeyPatch, log: Path
+) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtraError, match=r"install tacit\[ray\]"):
         on_ray(work_on([log], DESIGN))
@@ -266,11 +320,12 @@ def test_ray_is_asked_for_by_name_when_it_is_missing(monkeypatch: pytest.MonkeyP
 
 def test_workers_need_no_opendp_and_nobody_else_needs_ray(log: Path) -> None:
     program = (
-        "import sys; sys.modules['opendp'] = None; sys.modules['ray'] = None; sys.path.insert(0, sys.argv[1])\n"
+        "import sys; sys.modules['opendp'] = None; sys.modules['ray'] = None; sys.path.insert(0, "
+        "sys.argv[1])\n"
         "from pathlib import Path\n"
         "from logs import COLUMNS, work_on\n"
         "from helpers import small_design\n"
-        "from tacit.collect.task import count_span, shipped\n"
+        "from tacit.logs.worker import count_span, shipped\n"
         "import tacit.cli\n"
         f"design = small_design(horizon={ROWS})\n"
         "span, *_ = work_on([Path(sys.argv[2])], design).todo(split=True)\n"
@@ -282,7 +337,7 @@ def test_workers_need_no_opendp_and_nobody_else_needs_ray(log: Path) -> None:
     assert done.stdout.split() == ["131072"]
 
 
-# -- processes ---------------------------------------------------------------------------------------------------------
+# -- processes ------------------------------------------------------------------------------------
 
 
 def descendants(pid: int) -> list[int]:

@@ -1,18 +1,17 @@
-"""Reading: what a record adds is a function of its own cells and of public values, whoever wrote the code for it.
+"""Reading: what a record adds is a function of its own cells and of public values, whoever wrote
+the code for it.
 
-Odd records of every kind stand in containers of every kind beside 1 000 plain ones, and the integers of all of them are
-watched. `python benchmarks/adversarial.py` does the same for a million records.
+Odd records of every kind stand in containers of every kind beside 1 000 plain ones, and the
+integers of all of them are watched. `python -m tacit_lab.benchmarks.adversarial` does the same for
+a million records.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -26,33 +25,34 @@ from typer.testing import CliRunner
 
 import tacit
 from helpers import BUDGET, silence, sqlite
-from tacit import Bandit, Design, InputError, Problem, Statistic
+from tacit import Design, InputError, Problem, Statistic, Study
+from tacit._typing import Floats
 from tacit.contexts.marginals import _Counts
 from tacit.domains import record_points
 from tacit.domains import sees_batches as domain_sees_batches
-from tacit.kernels import Centred, Custom, Joint, Kernel, On, Separable, Sum, one_by_one, sees_batches
+from tacit.kernels import (
+    Centred,
+    Custom,
+    Joint,
+    Kernel,
+    On,
+    Separable,
+    Sum,
+    one_by_one,
+    sees_batches,
+)
 from tacit.quiet import quiet
-from tacit.tables import Columns, Floats, _is_table, is_column, labels, records, vector
+from tacit.tables import Columns, _is_table, is_column, labels, records, vector
+from tacit_lab.benchmarks import adversarial as nasty
 
-BENCHMARK = Path(__file__).parent.parent / "benchmarks" / "adversarial.py"
-
-
-def _load(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-nasty = _load(BENCHMARK)
 N = 1000
 PEOPLE = nasty.plain(np.random.default_rng(0), N)
 ANOTHER = nasty.plain(np.random.default_rng(1), 1)[0]
 DESIGNS: dict[str, Design] = {name: nasty.build(nasty.problem(name)) for name in ("one", "several")}
-FIELDS = {"one": ["dose", "age", "reward"], "several": ["dose", "route", "age", "weight", "copies", "reward"]}
+FIELDS = {
+    "one": ["dose", "age", "reward"],
+    "several": ["dose", "route", "age", "weight", "copies", "reward"],
+}
 NONE = len(nasty.NUMBERS) - 1  # the place of None among the cells, and so among the rows
 many = settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 
@@ -66,16 +66,24 @@ def integers(design: Design, *tables: Any) -> np.ndarray:
     return units
 
 
-def plain_tables(columns: str, name: str, kind: int = 0, people: list[Any] = PEOPLE) -> tuple[Any, Any, Any]:
+def plain_tables(
+    columns: str, name: str, kind: int = 0, people: list[Any] = PEOPLE
+) -> tuple[Any, Any, Any]:
     tables: tuple[Any, Any, Any] = nasty.tables(DESIGNS[columns].problem, people, name, kind)
     return tables
 
 
-BASE = {columns: integers(DESIGNS[columns], *plain_tables(columns, "list of dicts")) for columns in DESIGNS}
+BASE = {
+    columns: integers(DESIGNS[columns], *plain_tables(columns, "list of dicts"))
+    for columns in DESIGNS
+}
 
 
-def assert_nobody_else_moved(design: Design, before: np.ndarray, after: np.ndarray, at: int) -> None:
-    """In exact integers: the sum moves by what this record's own integers move, and that by no more than is allowed."""
+def assert_nobody_else_moved(
+    design: Design, before: np.ndarray, after: np.ndarray, at: int
+) -> None:
+    """In exact integers: the sum moves by what this record's own integers move, and that by no more
+    than is allowed."""
     assert np.array_equal(np.delete(before, at, axis=0), np.delete(after, at, axis=0))
     own = after[at].astype(object) - before[at].astype(object)
     assert [*own] == [*(after.astype(object).sum(axis=0) - before.astype(object).sum(axis=0))]
@@ -83,7 +91,7 @@ def assert_nobody_else_moved(design: Design, before: np.ndarray, after: np.ndarr
     assert nasty.norm2(after[at]) <= design.encoding.bound**2
 
 
-# -- any cell, any row, any container ----------------------------------------------------------------------------------
+# -- any cell, any row, any container -------------------------------------------------------------
 
 
 @pytest.mark.parametrize("columns", DESIGNS)
@@ -112,7 +120,8 @@ def test_a_cell_of_any_kind_moves_its_own_record_alone(
 
 
 def test_every_cell_is_tried_in_every_container() -> None:
-    """Not left to chance: all of them at once, each in a record of its own, and everybody else as before."""
+    """Not left to chance: all of them at once, each in a record of its own, and everybody else as
+    before."""
     odd = {7 * i: PEOPLE[7 * i] | {"age": cell} for i, cell in enumerate(nasty.CELLS)}
     people = [odd.get(i, record) for i, record in enumerate(PEOPLE)]
     others = np.delete(np.arange(N), list(odd))
@@ -132,16 +141,25 @@ def test_every_cell_is_tried_in_every_container() -> None:
 )
 @example(columns="one", name="list of dicts", row=NONE, side=1, at=0)
 @example(columns="several", name="list of dicts", row=NONE, side=1, at=0)
-def test_a_row_of_any_kind_moves_its_own_record_alone(columns: str, name: str, row: int, side: int, at: int) -> None:
-    """One None among dicts used to make everybody's context NaN: 130 times the sensitivity at 1 000 records."""
+def test_a_row_of_any_kind_moves_its_own_record_alone(
+    columns: str, name: str, row: int, side: int, at: int
+) -> None:
+    """One None among dicts used to make everybody's context NaN: 130 times the sensitivity at 1 000
+    records."""
     tables = list(plain_tables(columns, name))
     rows = list(tables[side])
     rows[at] = nasty.ROWS[row]
-    tables[side] = nasty.objects(rows) if isinstance(tables[side], np.ndarray) else type(tables[side])(rows)
-    assert_nobody_else_moved(DESIGNS[columns], BASE[columns], integers(DESIGNS[columns], *tables), at)
+    tables[side] = (
+        nasty.objects(rows) if isinstance(tables[side], np.ndarray) else type(tables[side])(rows)
+    )
+    assert_nobody_else_moved(
+        DESIGNS[columns], BASE[columns], integers(DESIGNS[columns], *tables), at
+    )
 
 
-def test_the_test_would_see_a_list_that_is_read_all_or_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_test_would_see_a_list_that_is_read_all_or_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The mutant is the old rule: by name if every row is a mapping, else each row is one cell."""
     sound = tacit.tables._from_list
 
@@ -152,12 +170,15 @@ def test_the_test_would_see_a_list_that_is_read_all_or_nothing(monkeypatch: pyte
     monkeypatch.setattr("tacit.tables._from_list", old)
     actions, contexts, rewards = plain_tables("one", "list of dicts")
     units = integers(DESIGNS["one"], actions, [None, *contexts[1:]], rewards)
-    assert nasty.norm2(units.sum(axis=0) - BASE["one"].sum(axis=0)) > (10 * DESIGNS["one"].encoding.sensitivity) ** 2
+    assert (
+        nasty.norm2(units.sum(axis=0) - BASE["one"].sum(axis=0))
+        > (10 * DESIGNS["one"].encoding.sensitivity) ** 2
+    )
     with pytest.raises(AssertionError):
         assert_nobody_else_moved(DESIGNS["one"], BASE["one"], units, 0)
 
 
-# -- columns that a library promotes for one cell ----------------------------------------------------------------------
+# -- columns that a library promotes for one cell -------------------------------------------------
 
 
 def inferred(make: Callable[[list[Any]], Any]) -> Callable[[dict[str, list[Any]]], Any]:
@@ -173,7 +194,22 @@ PROMOTIONS: dict[str, Callable[[dict[str, list[Any]]], Any]] = {
     "numpy": inferred(np.array),
     "dict of pandas": inferred(pd.Series),
 }
-PROMOTED: list[Any] = [None, np.nan, np.inf, 0.5, 1 + 2j, 60 + 0j, "text", "60", b"60", True, 2**63, -1, 10**400, pd.NA]
+PROMOTED: list[Any] = [
+    None,
+    np.nan,
+    np.inf,
+    0.5,
+    1 + 2j,
+    60 + 0j,
+    "text",
+    "60",
+    b"60",
+    True,
+    2**63,
+    -1,
+    10**400,
+    pd.NA,
+]
 
 
 def possible(name: str, cells: list[Any]) -> bool:
@@ -194,17 +230,22 @@ def possible(name: str, cells: list[Any]) -> bool:
         if possible(name, [PEOPLE[0][field], cell])
     ],
 )
-def test_a_column_that_is_promoted_for_one_cell_says_the_same_of_all_others(name: str, place: int, field: str) -> None:
+def test_a_column_that_is_promoted_for_one_cell_says_the_same_of_all_others(
+    name: str, place: int, field: str
+) -> None:
     """Integers to floats, to complex numbers, to text, to objects: others keep their value."""
     design = DESIGNS["several"]
     few = 100
     people = [*PEOPLE[:7], PEOPLE[7] | {field: PROMOTED[place]}, *PEOPLE[8:few]]
     table = PROMOTIONS[name]({field: [r[field] for r in people] for field in FIELDS["several"]})
-    assert_nobody_else_moved(design, BASE["several"][:few], integers(design, table, table, table["reward"]), 7)
+    assert_nobody_else_moved(
+        design, BASE["several"][:few], integers(design, table, table, table["reward"]), 7
+    )
 
 
 @pytest.mark.parametrize(
-    "numeric", [float, int, "float32", "Int64", "Float64", "int64[pyarrow]", "double[pyarrow]", bool]
+    "numeric",
+    [float, int, "float32", "Int64", "Float64", "int64[pyarrow]", "double[pyarrow]", bool],
 )
 @pytest.mark.parametrize("gap", [False, True])
 def test_a_gap_in_a_typed_column_is_one_record_s(numeric: Any, gap: bool) -> None:
@@ -212,14 +253,18 @@ def test_a_gap_in_a_typed_column_is_one_record_s(numeric: Any, gap: bool) -> Non
     if gap and numeric not in (int, bool):
         series[7] = None
     contexts = dict(plain_tables("several", "dict of lists")[1]) | {"copies": series}
-    expected = integers(DESIGNS["several"], PEOPLE, [r | {"copies": i % 2} for i, r in enumerate(PEOPLE)], [1.0] * N)
+    expected = integers(
+        DESIGNS["several"], PEOPLE, [r | {"copies": i % 2} for i, r in enumerate(PEOPLE)], [1.0] * N
+    )
     found = integers(DESIGNS["several"], PEOPLE, contexts, [1.0] * N)
     assert_nobody_else_moved(DESIGNS["several"], expected, found, 7)
 
 
 BROKEN_COLUMNS: dict[str, Callable[[], Any]] = {
     "text that is no UTF-8": lambda: pa.Array.from_buffers(
-        pa.string(), 3, [None, pa.array([0, 1, 2, 3], pa.int32()).buffers()[1], pa.py_buffer(b"1\xff3")]
+        pa.string(),
+        3,
+        [None, pa.array([0, 1, 2, 3], pa.int32()).buffers()[1], pa.py_buffer(b"1\xff3")],
     ),
     "a time that Python cannot hold": lambda: pa.array([1, 2**62, 3], pa.timestamp("s")),
     "a time of nanoseconds": lambda: pa.array([1, 1_000_000_001, 3], pa.timestamp("ns")),
@@ -234,22 +279,27 @@ def test_a_column_that_fails_for_one_cell_is_read_cell_by_cell(name: str, frame:
     data = pa.table({"a": column}) if frame else {"a": column}
     with silence():
         cells = records(data, ["a"], "the table").columns["a"].tolist()
-        alone = [records({"a": column[i : i + 1]}, ["a"], "the table").columns["a"][0] for i in range(3)]
+        alone = [
+            records({"a": column[i : i + 1]}, ["a"], "the table").columns["a"][0] for i in range(3)
+        ]
         assert len(vector(column, 3, "rewards")) == len(labels(column, 3, "users")) == 3
     assert cells == alone
     assert cells[0] is not None
     assert cells[2] is not None
 
 
-# -- one record --------------------------------------------------------------------------------------------------------
+# -- one record -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("place", range(len(nasty.CELLS)))
 def test_one_record_may_hold_anything(place: int) -> None:
-    design, cell = DESIGNS["several"], nasty.CELLS[place]
+    design = DESIGNS["several"]
+    cell = nasty.CELLS[place]
     with silence():
         statistic = design.statistic()
-        statistic.add({"dose": cell, "route": "a"}, {"age": cell, "weight": cell, "copies": cell}, 0.5)
+        statistic.add(
+            {"dose": cell, "route": "a"}, {"age": cell, "weight": cell, "copies": cell}, 0.5
+        )
         statistic.add([cell, "a"], [60.0, cell, 1], 0.5)
         if not (is_column(cell) or _is_table(cell)):  # as a reward it would be a column
             statistic.add([50.0, "a"], [60.0, 70.0, 1], cell)
@@ -264,14 +314,18 @@ def test_one_record_is_the_same_in_a_list_and_alone() -> None:
         ([50.0, "a"], [60.0, 70.0, 1]),
         ((50.0, "a"), nasty.objects([60.0, 70.0, 1])),
         ({"dose": 50.0, "route": "a"}, {"age": 60.0, "weight": [70.0], "copies": np.array([1])}),
-        ({"dose": pd.Series([50.0]), "route": ["a"]}, pd.DataFrame({"age": [60.0], "weight": [70.0], "copies": [1]})),
+        (
+            {"dose": pd.Series([50.0]), "route": ["a"]},
+            pd.DataFrame({"age": [60.0], "weight": [70.0], "copies": [1]}),
+        ),
         ([[50.0, "a"]], [{"age": 60.0, "weight": 70.0, "copies": 1}]),
     ):
         assert nasty.total(design.statistic().add(actions, contexts, 0.5)) == in_a_list
 
 
 @pytest.mark.parametrize(
-    "contexts", [[[60, 70, 1]] * 2, [[60, 70, 1]] * 3, {"age": [1], "weight": [1]}, np.ones(4), None]
+    "contexts",
+    [[[60, 70, 1]] * 2, [[60, 70, 1]] * 3, {"age": [1], "weight": [1]}, np.ones(4), None],
 )
 def test_what_is_not_one_record_is_refused_where_one_is_expected(contexts: Any) -> None:
     with pytest.raises(InputError):
@@ -279,16 +333,17 @@ def test_what_is_not_one_record_is_refused_where_one_is_expected(contexts: Any) 
 
 
 def test_a_list_of_rows_in_a_table_is_never_one_record() -> None:
-    """[61, 74] with two columns is two rows that are no rows; a table of numbers is told apart by its dtype."""
+    """[61, 74] with two columns is two rows that are no rows; a table of numbers is told apart by
+    its dtype."""
     assert np.isnan(vector(records([61, 74], ["a", "b"], "x").columns["a"], 2, "x")).all()
     assert records(np.array([61, 74]), ["a", "b"], "x").rows == 1
     assert records(np.array([61, 74], dtype=object), ["a", "b"], "x").rows == 2
 
 
-# -- studies and marginals ---------------------------------------------------------------------------------------------
+# -- studies and marginals ------------------------------------------------------------------------
 
 
-def stored(bandit: Bandit) -> Floats:
+def stored(bandit: Study) -> Floats:
     """The contexts of all rounds, in unit coordinates."""
     at = bandit.problem.actions.dimension
     return np.concatenate([points[:, at:] for points, _, _ in bandit._store.rounds(bandit.asked)])
@@ -298,8 +353,9 @@ def stored(bandit: Bandit) -> Floats:
 def test_rounds_of_others_are_stored_bit_for_bit_the_same(tmp_path: Path, name: str) -> None:
     small: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 1000, "rng": 0}
     of = DESIGNS["several"].problem
-    bandit = Bandit.create(sqlite(tmp_path), of, horizon=40 * N, budget=BUDGET, **small)
-    n, rng = 100, np.random.default_rng(0)
+    bandit = Study.create(sqlite(tmp_path), of, horizon=40 * N, budget=BUDGET, **small)
+    n = 100
+    rng = np.random.default_rng(0)
     asked = PEOPLE[:n]
     with silence():
         bandit.ask_many(nasty.tables(of, asked, name)[1])
@@ -307,7 +363,9 @@ def test_rounds_of_others_are_stored_bit_for_bit_the_same(tmp_path: Path, name: 
         assert np.isfinite(before).all()
         for turn in range(8):
             at = int(rng.integers(n))
-            table = nasty.tables(of, [*asked[:at], nasty.odd(rng, asked[at]), *asked[at + 1 :]], name)[1]
+            table = nasty.tables(
+                of, [*asked[:at], nasty.odd(rng, asked[at]), *asked[at + 1 :]], name
+            )[1]
             if name in nasty.LISTS_OF_ROWS and turn % 2:
                 table[at] = nasty.ROWS[rng.integers(len(nasty.ROWS))]
             bandit.ask_many(table)
@@ -317,7 +375,9 @@ def test_rounds_of_others_are_stored_bit_for_bit_the_same(tmp_path: Path, name: 
 
 def test_one_context_of_any_kind_is_one_round(tmp_path: Path) -> None:
     small: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 1000, "rng": 0}
-    bandit = Bandit.create(sqlite(tmp_path), DESIGNS["several"].problem, horizon=1000, budget=BUDGET, **small)
+    bandit = Study.create(
+        sqlite(tmp_path), DESIGNS["several"].problem, horizon=1000, budget=BUDGET, **small
+    )
     with silence():
         for cell in nasty.CELLS[::9]:
             bandit.ask({"age": cell, "weight": 70.0, "copies": 1})
@@ -335,7 +395,8 @@ def test_one_context_of_any_kind_is_one_round(tmp_path: Path) -> None:
     at=st.integers(0, N - 1),
 )
 def test_marginals_count_others_the_same(name: str, cell: int, field: str, at: int) -> None:
-    of, counts = DESIGNS["several"].problem, _Counts(DESIGNS["several"].problem.contexts, pairs=True)
+    of = DESIGNS["several"].problem
+    counts = _Counts(DESIGNS["several"].problem.contexts, pairs=True)
     people = [*PEOPLE[:at], PEOPLE[at] | {field: nasty.ROWS[cell]}, *PEOPLE[at + 1 :]]
     table = nasty.tables(of, people, name)[1]
     if name == "list of dicts" and at % 2:
@@ -350,7 +411,8 @@ def test_marginals_count_others_the_same(name: str, cell: int, field: str, at: i
 
 
 def test_marginals_count_in_blocks_of_one_shape(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A product of another shape may round all rows differently: shapes must not follow the number of rows."""
+    """A product of another shape may round all rows differently: shapes must not follow the number
+    of rows."""
     shapes = set()
     counts = _Counts(DESIGNS["several"].problem.contexts, pairs=True)
     rows = counts._rows
@@ -365,15 +427,20 @@ def test_marginals_count_in_blocks_of_one_shape(monkeypatch: pytest.MonkeyPatch)
     assert len(shapes) == 1
 
 
-# -- strangers' kernels and domains ------------------------------------------------------------------------------------
+# -- strangers' kernels and domains ---------------------------------------------------------------
 
 
 def moved(design: Design, among: int = 200, at: int = 7) -> tuple[float, bool]:
-    """How far one record moves the sum, in units of the sensitivity, and whether others stay as they are."""
-    people = [PEOPLE[0] | {"reward": 1.0}] * among  # all alike: the one who is not changes every deviation
+    """How far one record moves the sum, in units of the sensitivity, and whether others stay as
+    they are."""
+    people = [
+        PEOPLE[0] | {"reward": 1.0}
+    ] * among  # all alike: the one who is not changes every deviation
     odd = [*people[:at], ANOTHER | {"age": 1e12, "weight": 1e12}, *people[at + 1 :]]
     of = design.problem
-    before, after = (integers(design, *nasty.tables(of, table, "dict of lists")) for table in (people, odd))
+    before, after = (
+        integers(design, *nasty.tables(of, table, "dict of lists")) for table in (people, odd)
+    )
     steps = after.astype(object).sum(axis=0) - before.astype(object).sum(axis=0)
     alike = np.array_equal(np.delete(before, at, axis=0), np.delete(after, at, axis=0))
     return nasty.norm2(steps) ** 0.5 / design.encoding.sensitivity, alike
@@ -387,7 +454,9 @@ def test_a_stranger_sees_one_record_at_a_time(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in nasty.STRANGERS if "raises" not in name])
-def test_a_stranger_who_sees_the_batch_would_break_the_bound(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stranger_who_sees_the_batch_would_break_the_bound(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The mutant: everybody is trusted with the batch."""
     monkeypatch.setattr("tacit.design.design.sees_batches", lambda kernel: True)
     monkeypatch.setattr("tacit.domains.records.sees_batches", lambda domain: True)
@@ -450,7 +519,9 @@ def test_only_domains_that_are_exactly_ours_see_batches() -> None:
         assert domain_sees_batches(domain)
         assert domain_sees_batches(tacit.Mixed([domain]))
         assert not domain_sees_batches(_subclassed(domain))
-        assert not domain_sees_batches(tacit.Mixed([_subclassed(domain), tacit.Box([0], [1], ["other"])]))
+        assert not domain_sees_batches(
+            tacit.Mixed([_subclassed(domain), tacit.Box([0], [1], ["other"])])
+        )
     assert not domain_sees_batches(_subclassed(tacit.Mixed(ours[:1])))
 
 
@@ -473,13 +544,15 @@ def test_parameters_of_our_kernels_are_plain_floats() -> None:
 
 
 def test_a_stranger_s_kernel_gets_copies_and_its_failures_are_nobody_else_s() -> None:
-    points, U = np.random.default_rng(0).random((20, 2)), np.random.default_rng(1).random((4, 2))
+    points = np.random.default_rng(0).random((20, 2))
+    U = np.random.default_rng(1).random((4, 2))
     seen = []
 
     def spiteful(A: Any, B: Any) -> Any:
         seen.append((A.shape, A.base is None or A.base.shape[0] == 1))
         value = np.exp(-np.sum((A[:, None] - B[None]) ** 2, axis=2))
-        A[:], B[:] = 0.0, 0.0
+        A[:] = 0.0
+        B[:] = 0.0
         at = len(seen) % 5
         if at == 1:
             raise ValueError
@@ -497,7 +570,9 @@ def test_a_stranger_s_kernel_gets_copies_and_its_failures_are_nobody_else_s() ->
     assert set(seen) == {((1, 2), True)}
     right = np.arange(1, 21) % 5 == 0
     assert np.isnan(rows[~right]).all()
-    assert np.array_equal(rows[right], np.exp(-np.sum((points[:, None] - U[None]) ** 2, axis=2))[right])
+    assert np.array_equal(
+        rows[right], np.exp(-np.sum((points[:, None] - U[None]) ** 2, axis=2))[right]
+    )
 
 
 class Columns1(tacit.Box):
@@ -506,7 +581,9 @@ class Columns1(tacit.Box):
     seen: list[Any] = []  # noqa: RUF012
 
     def encode(self, columns: Columns) -> Floats:
-        self.seen.append({name: (column.dtype, column.tolist()) for name, column in columns.items()})
+        self.seen.append(
+            {name: (column.dtype, column.tolist()) for name, column in columns.items()}
+        )
         return super().encode(columns)
 
 
@@ -526,7 +603,9 @@ def test_a_stranger_s_domain_cannot_tell_what_stands_in_other_rows(beside: Any) 
         assert len(Columns1.seen) == 2
 
 
-@pytest.mark.parametrize("returned", [None, "x", np.zeros((2, 1)), np.zeros(1), [[None]], ValueError("a secret")])
+@pytest.mark.parametrize(
+    "returned", [None, "x", np.zeros((2, 1)), np.zeros(1), [[None]], ValueError("a secret")]
+)
 def test_a_record_for_which_a_stranger_s_domain_fails_is_missing(returned: Any) -> None:
     class Failing(tacit.Box):
         def encode(self, columns: Columns) -> Floats:
@@ -541,14 +620,16 @@ def test_a_record_for_which_a_stranger_s_domain_fails_is_missing(returned: Any) 
     assert np.isnan(points[1]).all()
 
 
-# -- warnings ----------------------------------------------------------------------------------------------------------
+# -- warnings -------------------------------------------------------------------------------------
 
 
 def edgy(A: Any, B: Any) -> Any:
     """Divides by zero, and says so, where the context is at the edge."""
     if A.shape[0] == 1 and A[0, 1] == 0.0:
         warnings.warn("somebody is at the edge", UserWarning, stacklevel=2)
-    return np.exp(-np.sum((A[:, None] - B[None]) ** 2, axis=2)) * np.tanh(1.0 + A[:, 1:] * (1.0 / A[:, 1:]) * 0.0 + 1.0)
+    return np.exp(-np.sum((A[:, None] - B[None]) ** 2, axis=2)) * np.tanh(
+        1.0 + A[:, 1:] * (1.0 / A[:, 1:]) * 0.0 + 1.0
+    )
 
 
 def at_the_edge() -> tuple[Design, tuple[Any, Any, Any]]:
@@ -556,7 +637,14 @@ def at_the_edge() -> tuple[Design, tuple[Any, Any, Any]]:
     inside = np.random.default_rng(0).uniform(0.1, 0.9, (500, 2))
     with quiet():
         design = Design.build(
-            of, horizon=5000, budget=BUDGET, rng=0, rank=4, tau=10.0, landmarks=inside[:4], public_points=inside
+            of,
+            horizon=5000,
+            budget=BUDGET,
+            rng=0,
+            rank=4,
+            tau=10.0,
+            landmarks=inside[:4],
+            public_points=inside,
         )
     n = 4096
     contexts = np.full(n, 0.5)
@@ -586,7 +674,8 @@ def test_the_test_would_hear_a_warning_of_a_thread(monkeypatch: pytest.MonkeyPat
 
 def test_silence_ends_with_the_last_who_wanted_it() -> None:
     before = list(warnings.filters)
-    first, second = quiet(), quiet()
+    first = quiet()
+    second = quiet()
     first.__enter__()
     second.__enter__()
     first.__exit__(None, None, None)
@@ -595,11 +684,11 @@ def test_silence_ends_with_the_last_who_wanted_it() -> None:
     assert list(warnings.filters) == before
 
 
-# -- the command -------------------------------------------------------------------------------------------------------
+# -- the command ----------------------------------------------------------------------------------
 
 
 def test_no_adversarial_record_breaks_a_bound_or_the_silence() -> None:
-    """A short run of `python benchmarks/adversarial.py`."""
+    """A short run of `python -m tacit_lab.benchmarks.adversarial`."""
     results = nasty.run(records=9000, strangers=1500, ids=0, seed=0, crowds=300)
     assert [result for result in results if not result.holds] == []
     assert sum(result.records for result in results) == 10_500

@@ -26,7 +26,9 @@ def test_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert (tmp_path / "policy" / "policy.json").exists()
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/notation.md", "examples/README.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", "docs/notation.md", "examples/README.md"]
+)
 def test_links_lead_somewhere(page: str) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text()):
         assert "//" in target or ((ROOT / page).parent / target).exists(), target

@@ -1,4 +1,5 @@
-"""Two looks at the same records: what they cost, what they promise, and that the second is the better one."""
+"""Two looks at the same records: what they cost, what they promise, and that the second is the
+better one."""
 
 from __future__ import annotations
 
@@ -12,14 +13,14 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import tacit
-from tacit import Bandit, Budget, Design, InputError, Ledger, Policy, StateError, refine
+from tacit import Budget, Design, InputError, Ledger, Policy, StateError, Study, refine
+from tacit._typing import Floats
 from tacit.core import simulate_gaussian
 from tacit.core.budget import GAUSSIAN, UNITS, ZCDP
 from tacit.decoder import Read, Seen, _laws
 from tacit.design import Earlier
 from tacit.design.earlier import REACH, WHOLE, WORTHWHILE, clipping, reach_for
 from tacit.kernels import Matern
-from tacit.tables import Floats
 
 BUDGET = Budget(epsilon=1.0, delta=1e-5)
 PROBLEM = tacit.Problem(
@@ -45,7 +46,9 @@ def records(seed: int = 0) -> tuple[Floats, Floats]:
 def looked(design: Design, seed: int = 0) -> Policy:
     statistic = design.statistic()
     statistic.add_points(*records(seed))
-    return statistic.simulate_release(np.random.default_rng([seed, 100 + (design.earlier is not None)]))
+    return statistic.simulate_release(
+        np.random.default_rng([seed, 100 + (design.earlier is not None)])
+    )
 
 
 def error(policy: Policy) -> float:
@@ -63,7 +66,7 @@ def second(first: Design) -> Design:
     return refine(first, looked(first))
 
 
-# -- what it costs ---------------------------------------------------------------------------------------------
+# -- what it costs --------------------------------------------------------------------------------
 
 
 @given(st.floats(0.01, 50.0), st.floats(1e-9, 1e-2))
@@ -91,7 +94,9 @@ def test_both_looks_fit_into_the_ledger_and_leave_nothing(first: Design, tmp_pat
     assert final.guarantee.epsilon == pytest.approx(1.0, abs=1e-6)
     assert (final.private, final.guarantee.delta) == (True, 1e-5)
     assert (final.facts["looks"], Budget(**final.facts["budget"])) == (2, BUDGET)
-    assert all(isinstance(value, int | float | str | dict) for value in final.facts.values())  # fit for people
+    assert all(
+        isinstance(value, int | float | str | dict) for value in final.facts.values()
+    )  # fit for people
     third = refine(first, policy).statistic()
     third.add_points(*records())
     with pytest.raises(tacit.BudgetError):
@@ -105,7 +110,7 @@ def test_a_policy_is_private_only_if_both_releases_were(second: Design, tmp_path
     assert not statistic.release(ledger=ledger).private
 
 
-# -- what records add ------------------------------------------------------------------------------------------
+# -- what records add -----------------------------------------------------------------------------
 
 
 @given(
@@ -138,7 +143,9 @@ def test_replacing_a_record_moves_the_second_sum_by_at_most_its_sensitivity(
     assert sum((sums[0] - sums[1]) ** 2) <= wild.encoding.sensitivity**2
 
 
-def test_a_record_without_a_reward_adds_nothing_in_either_look(first: Design, second: Design) -> None:
+def test_a_record_without_a_reward_adds_nothing_in_either_look(
+    first: Design, second: Design
+) -> None:
     for design in (first, second):
         statistic = design.statistic()
         statistic.add_points(np.full((3, 2), 0.4), np.array([np.nan, np.nan, np.nan]))
@@ -154,7 +161,9 @@ def test_records_tell_what_the_first_look_got_wrong(first: Design) -> None:
     assert design.earlier is not None
     points = np.random.default_rng(3).random((50, 2))
     right = design.rows(points, policy._mean(points), np.ones(50))[:, : design.rank]
-    wrong = design.rows(points, policy._mean(points) + design.earlier.reach, np.ones(50))[:, : design.rank]
+    wrong = design.rows(points, policy._mean(points) + design.earlier.reach, np.ones(50))[
+        :, : design.rank
+    ]
     assert np.abs(right).max() < 1e-12
     assert np.linalg.norm(wrong, axis=1).max() > 0.5
 
@@ -164,19 +173,24 @@ def test_residuals_are_clipped_where_they_are_expected_to_end() -> None:
     assert reach_for(0.1, 0.1) == pytest.approx((REACH * 0.2**0.5 / 10**0.5, left), rel=0.01)
     assert reach_for(0.0, 0.99 * WORTHWHILE / REACH) == pytest.approx((0.99 * WORTHWHILE, left))
     assert reach_for(0.0, 1.01 * WORTHWHILE / REACH) == WHOLE
-    assert reach_for(0.0, 1.01 * WORTHWHILE / REACH, level=0.5) == pytest.approx((1.01 * WORTHWHILE, left))
+    assert reach_for(0.0, 1.01 * WORTHWHILE / REACH, level=0.5) == pytest.approx(
+        (1.01 * WORTHWHILE, left)
+    )
 
 
 def test_clipping_leaves_what_a_normal_law_says() -> None:
     z = np.random.default_rng(0).normal(size=400_000)
     for deviations in (0.5, 1.5, 3.0):
         gain, square = clipping(deviations)
-        moved = np.clip(z + 0.01, -deviations, deviations).mean() - np.clip(z - 0.01, -deviations, deviations).mean()
+        moved = (
+            np.clip(z + 0.01, -deviations, deviations).mean()
+            - np.clip(z - 0.01, -deviations, deviations).mean()
+        )
         assert gain == pytest.approx(moved / 0.02, abs=0.01)
         assert square == pytest.approx(np.mean(np.clip(z, -deviations, deviations) ** 2), abs=0.01)
 
 
-# -- what comes of it ------------------------------------------------------------------------------------------
+# -- what comes of it -----------------------------------------------------------------------------
 
 
 def test_the_second_look_is_better_than_one_look_at_the_same_budget(first: Design) -> None:
@@ -187,8 +201,11 @@ def test_the_second_look_is_better_than_one_look_at_the_same_budget(first: Desig
     assert two < 0.7 * one
 
 
-def test_noisy_rewards_are_told_once_more_and_nothing_is_lost(first: Design, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Coins that fall on 1 or -1: residuals are larger than rewards, so comparing would only add noise."""
+def test_noisy_rewards_are_told_once_more_and_nothing_is_lost(
+    first: Design, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Coins that fall on 1 or -1: residuals are larger than rewards, so comparing would only add
+    noise."""
 
     def flipped(seed: int) -> tuple[Floats, Floats]:
         rng = np.random.default_rng(seed)
@@ -208,12 +225,16 @@ def test_noisy_rewards_are_told_once_more_and_nothing_is_lost(first: Design, mon
 
 
 def test_intervals_of_two_looks_cover_the_truth() -> None:
-    """12 functions, 300 places each: 85 to 95 % of the truth is inside, though both looks saw the same noise."""
-    rng, covered = np.random.default_rng(0), []
+    """12 functions, 300 places each: 85 to 95 % of the truth is inside, though both looks saw the
+    same noise."""
+    rng = np.random.default_rng(0)
+    covered = []
     first = Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1, looks=2)
     for _ in range(12):
-        U, a = rng.random((60, 2)), rng.normal(size=60)
-        points, places = rng.random((ROUNDS, 2)), rng.random((300, 2))
+        U = rng.random((60, 2))
+        a = rng.normal(size=60)
+        points = rng.random((ROUNDS, 2))
+        places = rng.random((300, 2))
         scale = 0.3 / np.std(PROBLEM.k(places, U) @ a)
         y = np.clip(scale * PROBLEM.k(points, U) @ a + 0.1 * rng.normal(size=ROUNDS), -1.0, 1.0)
 
@@ -229,24 +250,31 @@ def test_intervals_of_two_looks_cover_the_truth() -> None:
 
 
 def test_counts_of_both_looks_are_pooled(first: Design, second: Design) -> None:
-    """Each look counts the same people; the law of both comes from the weighted mean of their counts."""
+    """Each look counts the same people; the law of both comes from the weighted mean of their
+    counts."""
     assert second.earlier is not None
     statistic = second.statistic()
     statistic.add_points(*records())
     released = simulate_gaussian(statistic._sum, second.budget, np.random.default_rng(0))
     reads = [Read.of(first, second.earlier.released), Read.of(second, released)]
-    counts, weights = [read.counts for read in reads], [read.count_noise**-2 for read in reads]
+    counts = [read.counts for read in reads]
+    weights = [read.count_noise**-2 for read in reads]
     pooled = np.average(np.stack(counts), axis=0, weights=weights)  # type: ignore[arg-type]
     for law, design in zip(_laws(reads), (first, second), strict=True):
-        assert law.energy == pytest.approx(design.moments_given(pooled, sum(weights) ** -0.5, released.records).energy)
+        assert law.energy == pytest.approx(
+            design.moments_given(pooled, sum(weights) ** -0.5, released.records).energy
+        )
 
 
 def test_what_two_releases_say_adds_up() -> None:
     """The posterior given both, from the rotated and from the stacked observations."""
     rng = np.random.default_rng(0)
-    A, B = rng.normal(size=(6, 6)), rng.normal(size=(6, 6))
-    z, w = rng.normal(size=6), rng.normal(size=6)
-    both, stacked = Seen(A, z) + Seen(B, w), np.vstack([A, B])
+    A = rng.normal(size=(6, 6))
+    B = rng.normal(size=(6, 6))
+    z = rng.normal(size=6)
+    w = rng.normal(size=6)
+    both = Seen(A, z) + Seen(B, w)
+    stacked = np.vstack([A, B])
     assert both.A.shape == (6, 6)
     assert pytest.approx(stacked.T @ stacked) == both.A.T @ both.A
     assert both.A.T @ both.z == pytest.approx(stacked.T @ np.concatenate([z, w]))
@@ -261,7 +289,12 @@ def test_the_second_design_follows_from_the_first_and_its_policy(first: Design) 
 def test_both_designs_have_one_law_of_public_points(first: Design, second: Design) -> None:
     """E[phi phi'] is computed once: the second whitening is as good as one made afresh."""
     afresh = Design.build(
-        PROBLEM, horizon=ROUNDS, budget=second.budget, rng=9, landmarks=first.features.U, tau=second.tau
+        PROBLEM,
+        horizon=ROUNDS,
+        budget=second.budget,
+        rng=9,
+        landmarks=first.features.U,
+        tau=second.tau,
     )
     assert second.influence(records()[0]) == pytest.approx(afresh.influence(records()[0]), abs=1e-3)
 
@@ -270,17 +303,23 @@ def test_a_second_design_survives_a_file(second: Design) -> None:
     again = Design.restore(PROBLEM, second.facts(), second.arrays())
     points, y = records()
     assert again.fingerprint == second.fingerprint
-    assert np.array_equal(again.rows(points, y, np.ones(ROUNDS)), second.rows(points, y, np.ones(ROUNDS)))
+    assert np.array_equal(
+        again.rows(points, y, np.ones(ROUNDS)), second.rows(points, y, np.ones(ROUNDS))
+    )
     assert looked(again).guarantee == looked(second).guarantee
     assert isinstance(again.earlier, Earlier)
 
 
 def test_the_first_design_keeps_what_is_left(first: Design) -> None:
     again = Design.restore(PROBLEM, first.facts(), first.arrays())
-    assert (again.rest, again.whole, again.layout.energy_share) == (first.rest, BUDGET, first.layout.energy_share)
+    assert (again.rest, again.whole, again.layout.energy_share) == (
+        first.rest,
+        BUDGET,
+        first.layout.energy_share,
+    )
 
 
-# -- what cannot be ----------------------------------------------------------------------------------------------
+# -- what cannot be -------------------------------------------------------------------------------
 
 
 def test_a_second_look_needs_a_first_one(first: Design, tmp_path: Path) -> None:
@@ -307,12 +346,14 @@ def test_there_are_one_or_two_looks() -> None:
     assert Design.build(PROBLEM, horizon=ROUNDS, budget=Budget(1.0), rng=1, looks=2).whole is None
 
 
-# -- studies -----------------------------------------------------------------------------------------------------
+# -- studies --------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def study(tmp_path: Path) -> Bandit:
-    bandit = Bandit.create(f"sqlite:///{tmp_path}/study.db", PROBLEM, horizon=300, budget=BUDGET, rng=1)
+def study(tmp_path: Path) -> Study:
+    bandit = Study.create(
+        f"sqlite:///{tmp_path}/study.db", PROBLEM, horizon=300, budget=BUDGET, rng=1
+    )
     points, _ = records()
     asked = bandit.ask_many(points[:300, 1:])
     played = np.array([[d.action["x"], c] for d, c in zip(asked, points[:300, 1], strict=True)])
@@ -320,31 +361,33 @@ def study(tmp_path: Path) -> Bandit:
     return bandit
 
 
-def test_a_study_looks_twice_and_pays_once(study: Bandit, tmp_path: Path) -> None:
+def test_a_study_looks_twice_and_pays_once(study: Study, tmp_path: Path) -> None:
     policy = study.release()
     assert policy.guarantee.epsilon == pytest.approx(1.0, abs=1e-6)
-    again = Bandit.open(f"sqlite:///{tmp_path}/study.db").release()
+    again = Study.open(f"sqlite:///{tmp_path}/study.db").release()
     assert np.array_equal(again.posterior.weights, policy.posterior.weights)
     assert [charge.request for charge in study.ledger.charges()] == ["first look", "release"]
 
 
 def test_a_study_that_stops_between_its_looks_goes_on(
-    study: Bandit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stop(*_: object, **__: object) -> Design:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("tacit.bandit.bandit.refine", stop)
+        patch.setattr("tacit.study.study.refine", stop)
         with pytest.raises(KeyboardInterrupt):
             study.release()
     assert len(study.ledger.charges()) == 1
-    policy = Bandit.open(f"sqlite:///{tmp_path}/study.db").release()
+    policy = Study.open(f"sqlite:///{tmp_path}/study.db").release()
     assert policy.guarantee.epsilon == pytest.approx(1.0, abs=1e-6)
     assert len(study.ledger.charges()) == 2
 
 
-def test_everybody_uses_the_second_design_that_was_written_down_first(study: Bandit, tmp_path: Path) -> None:
+def test_everybody_uses_the_second_design_that_was_written_down_first(
+    study: Study, tmp_path: Path
+) -> None:
     policy = study.release()
     kept = study._store.second()
     other = refine(study.design, looked_at(study))
@@ -353,13 +396,13 @@ def test_everybody_uses_the_second_design_that_was_written_down_first(study: Ban
     assert np.array_equal(study.release().posterior.weights, policy.posterior.weights)
 
 
-def looked_at(study: Bandit) -> Policy:
+def looked_at(study: Study) -> Policy:
     return study._statistic(study.asked, lambda *_: None).simulate_release(np.random.default_rng(0))
 
 
 def test_one_look_is_still_to_be_had(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/one.db"
-    bandit = Bandit.create(url, PROBLEM, horizon=10, budget=BUDGET, rng=1, looks=1)
+    bandit = Study.create(url, PROBLEM, horizon=10, budget=BUDGET, rng=1, looks=1)
     bandit.tell(bandit.ask({"c": 0.5}).id, reward=0.5)
     assert bandit.release().guarantee.delta == 1e-5
     assert [charge.request for charge in bandit.ledger.charges()] == ["release"]

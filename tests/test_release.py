@@ -28,7 +28,8 @@ def noise_variance_is_right(noise: np.ndarray, scale: float) -> bool:
 
 
 def test_the_noise_has_the_variance_that_was_paid_for_and_the_test_would_see_less() -> None:
-    sensitivity, rho = 2**25, BUDGET.gaussian
+    sensitivity = 2**25
+    rho = BUDGET.gaussian
     scale = gaussian_scale(sensitivity, rho)
     zeros = np.zeros(4000, dtype=np.int64)
     noise = discrete_gaussian(zeros, Gaussian(sensitivity, scale))
@@ -38,15 +39,21 @@ def test_the_noise_has_the_variance_that_was_paid_for_and_the_test_would_see_les
 
 
 def test_half_the_noise_costs_four_times_as_much() -> None:
-    """Noise and price come from one description, so the one cannot shrink without the other growing."""
+    """Noise and price come from one description, so the one cannot shrink without the other
+    growing."""
     scale = gaussian_scale(2**25, 0.02)
-    assert cost_of(Gaussian(2**25, scale / 2), ZCDP) == pytest.approx(4 * cost_of(Gaussian(2**25, scale), ZCDP))
+    assert cost_of(Gaussian(2**25, scale / 2), ZCDP) == pytest.approx(
+        4 * cost_of(Gaussian(2**25, scale), ZCDP)
+    )
 
 
 def test_two_releases_of_the_same_sum_differ_and_each_is_charged(tmp_path: Path) -> None:
     ledger = tacit.Ledger.create(sqlite(tmp_path), tacit.Budget(rho=1.0))
     statistic = DESIGN.statistic().add(*records(500))
-    a, b = (release_gaussian(statistic._sum, BUDGET, ledger, request=name, about={}) for name in ("first", "second"))
+    a, b = (
+        release_gaussian(statistic._sum, BUDGET, ledger, request=name, about={})
+        for name in ("first", "second")
+    )
     assert not np.array_equal(a.values, b.values)
     assert ledger.spent == pytest.approx(2 * BUDGET.zcdp, rel=1e-9)
 
@@ -89,5 +96,10 @@ def test_a_simulated_release_is_reproducible_and_marked_not_private() -> None:
 
 def test_simulated_noise_has_the_same_scale() -> None:
     statistic = DESIGN.statistic()
-    draws = [simulate_gaussian(statistic._sum, BUDGET, np.random.default_rng(i)).values for i in range(50)]
-    assert noise_variance_is_right(np.concatenate(draws), gaussian_scale(DESIGN.encoding.sensitivity, BUDGET.gaussian))
+    draws = [
+        simulate_gaussian(statistic._sum, BUDGET, np.random.default_rng(i)).values
+        for i in range(50)
+    ]
+    assert noise_variance_is_right(
+        np.concatenate(draws), gaussian_scale(DESIGN.encoding.sensitivity, BUDGET.gaussian)
+    )

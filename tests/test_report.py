@@ -1,4 +1,5 @@
-"""The report: one page about a policy that stands alone, is made of released numbers only, and says what is true."""
+"""The report: one page about a policy that stands alone, is made of released numbers only, and says
+what is true."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ import pytest
 import tacit
 from helpers import BUDGET, records, small_design, sqlite
 from tacit import Policy, Problem
+from tacit._typing import Floats
 from tacit.domains import Ball, Box, Catalogue, Categories, Mixed, Simplex
 from tacit.errors import InputError, MissingExtraError
 from tacit.kernels import RBF, Categorical, Joint, Kernel, Linear, Matern, Product, Separable, Sum
@@ -26,7 +28,6 @@ from tacit.report.matters import columns
 from tacit.report.spec_text import lines
 from tacit.report.text import clean, listed, number, percent
 from tacit.report.view import View
-from tacit.tables import Floats
 
 FOREIGN = ("http", "src=", "@import", "<script", "<link", "<image", "<img")
 
@@ -41,7 +42,9 @@ KINDS = {
     "one number, one context": Problem(Box([0.0], [9.0], ["price"]), Box([0.0], [60.0], ["days"])),
     "balls": Problem(Ball([0, 0], 1.0, ["u", "v"]), Ball([5, 5], 2.0, ["east", "north"]), RBF(0.8)),
     "shares": Problem(
-        Simplex(3, ["tv", "web", "print"]), Mixed([Simplex(2, ["young", "old"]), Simplex(3, ["x", "y", "z"])]), RBF(0.8)
+        Simplex(3, ["tv", "web", "print"]),
+        Mixed([Simplex(2, ["young", "old"]), Simplex(3, ["x", "y", "z"])]),
+        RBF(0.8),
     ),
     "catalogue": Problem(ITEMS, PEOPLE, RBF(0.8), reward_range=(-10, 10)),
     "categories": Problem(
@@ -59,7 +62,9 @@ KINDS = {
     "six contexts": Problem(
         Box([0.0], [1.0], ["dose"]),
         Box([0.0] * 6, [1.0] * 6, list("abcdef")),
-        Separable(RBF(0.4), Sum((RBF(0.5).on("a", "b"), Linear().on("c"), RBF(0.7).on("d", "e", "f")))),
+        Separable(
+            RBF(0.4), Sum((RBF(0.5).on("a", "b"), Linear().on("c"), RBF(0.7).on("d", "e", "f")))
+        ),
         advantage=True,
     ),
 }
@@ -68,7 +73,9 @@ KINDS = {
 def simulated(problem: Problem, n: int = 1500) -> Policy:
     """A policy from rewards that fall with the distance of the action from the first context."""
     rng = np.random.default_rng(1)
-    design = tacit.Design.build(problem, horizon=n, budget=BUDGET, rng=0, rank=20, tau=10.0, public_points=2000)
+    design = tacit.Design.build(
+        problem, horizon=n, budget=BUDGET, rng=0, rank=20, tau=10.0, public_points=2000
+    )
     points = problem.public_points(n, rng)
     d = problem.actions.dimension
     reward = 1.0 - 2.0 * np.abs(points[:, :d] - points[:, [d]]).mean(axis=1)
@@ -91,7 +98,9 @@ def found(policy: Policy) -> Findings:
 
 @pytest.fixture(scope="module")
 def page(found: Findings, tmp_path_factory: pytest.TempPathFactory) -> str:
-    return write_findings(found, tmp_path_factory.mktemp("report") / "deep" / "report.html").read_text(encoding="utf-8")
+    return write_findings(
+        found, tmp_path_factory.mktemp("report") / "deep" / "report.html"
+    ).read_text(encoding="utf-8")
 
 
 def text_of(policy: Policy, folder: Path) -> str:
@@ -100,13 +109,17 @@ def text_of(policy: Policy, folder: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-# -- the page --------------------------------------------------------------------------------------------------
+# -- the page -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_page_is_a_function_of_the_saved_policy_and_stands_alone(kind: str, tmp_path: Path) -> None:
+def test_the_page_is_a_function_of_the_saved_policy_and_stands_alone(
+    kind: str, tmp_path: Path
+) -> None:
     policy = simulated(KINDS[kind])
-    loaded = Policy.load(policy.save(tmp_path / "policy"), kernel=own_kernel if kind == "own kernel" else None)
+    loaded = Policy.load(
+        policy.save(tmp_path / "policy"), kernel=own_kernel if kind == "own kernel" else None
+    )
     found = Findings.of(loaded)
     made = write_findings(found, tmp_path / "report.html").read_text(encoding="utf-8")
     assert found.to_json() == Findings.of(policy).to_json()
@@ -120,8 +133,12 @@ def test_the_page_is_a_function_of_the_saved_policy_and_stands_alone(kind: str, 
         assert axis.title in made
 
 
-def test_the_page_would_show_another_number_in_the_policy(policy: Policy, page: str, tmp_path: Path) -> None:
-    other = replace(policy, posterior=replace(policy.posterior, weights=1.01 * policy.posterior.weights))
+def test_the_page_would_show_another_number_in_the_policy(
+    policy: Policy, page: str, tmp_path: Path
+) -> None:
+    other = replace(
+        policy, posterior=replace(policy.posterior, weights=1.01 * policy.posterior.weights)
+    )
     assert text_of(other, tmp_path) != page
 
 
@@ -147,7 +164,12 @@ def test_a_simulation_is_marked_loudly(page: str) -> None:
 
 def test_a_private_policy_shows_its_guarantee_and_receipt(tmp_path: Path) -> None:
     ledger = tacit.Ledger.create(sqlite(tmp_path), BUDGET)
-    policy = small_design(rank=10).statistic().add(*records(500)).release(ledger=ledger, request="study 1")
+    policy = (
+        small_design(rank=10)
+        .statistic()
+        .add(*records(500))
+        .release(ledger=ledger, request="study 1")
+    )
     made = text_of(policy, tmp_path)
     assert "NOT PRIVATE" not in made
     assert "not private" not in made
@@ -158,7 +180,8 @@ def test_a_private_policy_shows_its_guarantee_and_receipt(tmp_path: Path) -> Non
 
 
 def test_words_of_the_guarantee_are_its_numbers(policy: Policy) -> None:
-    # docs/guarantee.md: at epsilon = 1 and delta = 1e-6 the odds grow 2.718-fold, and 73 % are 55 % for a policy
+    # docs/guarantee.md: at epsilon = 1 and delta = 1e-6 the odds grow 2.718-fold, and 73 % are 55 %
+    # for a policy
     private = replace(policy, guarantee=replace(policy.guarantee, private=True))
     said = " ".join(promise.meaning(private))
     for part in ("any one round in", "at most 2.72 times", "1 in 1,000,000", "at most 54.7 %"):
@@ -171,7 +194,11 @@ def test_words_of_the_guarantee_are_its_numbers(policy: Policy) -> None:
 def test_names_and_labels_cannot_become_markup(tmp_path: Path) -> None:
     evil = "<script>alert('x')</script>"
     odd = [evil, "$x$ & y", "\\1 \x00 {0}", "剤型", "n\nn" * 40]
-    problem = Problem(Categories(odd, 'a"b'), Mixed([Box([0.0], [1.0], ["<b>"]), Categories(odd, "c&d")]), RBF(0.8))
+    problem = Problem(
+        Categories(odd, 'a"b'),
+        Mixed([Box([0.0], [1.0], ["<b>"]), Categories(odd, "c&d")]),
+        RBF(0.8),
+    )
     made = text_of(simulated(problem), tmp_path)
     assert "<script" not in made
     assert "<b>?" not in made
@@ -197,10 +224,12 @@ def test_a_kernel_that_cannot_be_written_down_is_no_obstacle(policy: Policy) -> 
     assert "cannot be written down" in making.problem(replace(policy, problem=problem))
 
 
-# -- what it says ----------------------------------------------------------------------------------------------
+# -- what it says ---------------------------------------------------------------------------------
 
 
-def test_the_context_that_matters_comes_first_and_the_other_hardly_matters(found: Findings, page: str) -> None:
+def test_the_context_that_matters_comes_first_and_the_other_hardly_matters(
+    found: Findings, page: str
+) -> None:
     assert [matter.axis.name for matter in found.matters] == ["age", "weight"]
     assert [matter.axis.name for matter in found.hardly] == ["weight"]
     assert "<b>age matters most</b>" in page
@@ -225,24 +254,38 @@ def test_the_stake_is_what_a_wrong_value_costs() -> None:
 
 
 def test_a_policy_that_treats_everybody_alike_says_so(policy: Policy) -> None:
-    flat = replace(policy, posterior=replace(policy.posterior, weights=0.0 * policy.posterior.weights))
+    flat = replace(
+        policy, posterior=replace(policy.posterior, weights=0.0 * policy.posterior.weights)
+    )
     assert "No context matters much" in words.what_matters(Findings.of(flat))
 
 
 def test_mean_and_deviation_are_the_policys_own(policy: Policy) -> None:
-    view, rng = View(policy), np.random.default_rng(3)
-    X, C = (domain.sample_points(50, rng) for domain in (policy.problem.actions, policy.problem.contexts))
-    doses, people = policy.problem.actions.decode(X), policy.problem.contexts.decode(C)
+    view = View(policy)
+    rng = np.random.default_rng(3)
+    X, C = (
+        domain.sample_points(50, rng)
+        for domain in (policy.problem.actions, policy.problem.contexts)
+    )
+    doses = policy.problem.actions.decode(X)
+    people = policy.problem.contexts.decode(C)
     assert np.allclose(view.mean(X, C), policy.mean(doses, people), atol=1e-9)
     assert np.allclose(view.std(X, C), policy.std(doses, people), atol=1e-6)
 
 
-def dense_gain(view: View, C: Floats, X: Floats, correlated: bool = True) -> tuple[Floats, Floats, float, float]:
-    """The same from the whole posterior covariance of every point: v k(w, w') - k_U(w) reduction k_U(w')'."""
-    p, k = view.policy.posterior, view.policy.problem.k
+def dense_gain(
+    view: View, C: Floats, X: Floats, correlated: bool = True
+) -> tuple[Floats, Floats, float, float]:
+    """The same from the whole posterior covariance of every point: v k(w, w') - k_U(w) reduction
+    k_U(w')'."""
+    p = view.policy.posterior
+    k = view.policy.problem.k
     others = view.actions.spread(gain.RANDOM_ACTIONS)
     W = np.vstack(
-        [np.hstack([np.vstack([x, others]), np.tile(c, (len(others) + 1, 1))]) for x, c in zip(X, C, strict=True)]
+        [
+            np.hstack([np.vstack([x, others]), np.tile(c, (len(others) + 1, 1))])
+            for x, c in zip(X, C, strict=True)
+        ]
     )
     h = np.array([1.0] + [-1.0 / len(others)] * len(others))
     H = np.kron(np.eye(len(C)), h)
@@ -252,7 +295,12 @@ def dense_gain(view: View, C: Floats, X: Floats, correlated: bool = True) -> tup
     law = H @ covariance @ H.T
     mean = H @ k_U @ p.weights
     unit = view.half_range
-    return mean * unit, np.sqrt(np.diag(law)) * unit, float(mean.mean()) * unit, float(np.sqrt(law.mean())) * unit
+    return (
+        mean * unit,
+        np.sqrt(np.diag(law)) * unit,
+        float(mean.mean()) * unit,
+        float(np.sqrt(law.mean())) * unit,
+    )
 
 
 @pytest.mark.parametrize("kind", ["balls", "joint", "catalogue"])
@@ -260,7 +308,8 @@ def test_the_gain_is_that_of_the_whole_posterior(kind: str) -> None:
     view = View(simulated(KINDS[kind]))
     C = view.contexts.spread(6)
     X = view.decide(C)
-    measured, dense = gain.measure(view, C, X), dense_gain(view, C, X)
+    measured = gain.measure(view, C, X)
+    dense = dense_gain(view, C, X)
     assert np.allclose(measured.mean, dense[0], atol=1e-9)
     assert np.allclose(measured.std, dense[1], rtol=1e-4)
     assert (measured.average, measured.average_std) == pytest.approx(dense[2:], rel=1e-4)
@@ -273,7 +322,9 @@ def test_a_policy_that_learned_is_sure_and_one_that_did_not_is_not(found: Findin
     assert found.gain.average > 10 * found.gain.average_std > 0
     assert np.all((found.gain.sure > 0.9) == (found.gain.mean > 1.2816 * found.gain.std))
     p = found.policy.posterior
-    nothing = replace(found.policy, posterior=replace(p, weights=0.0 * p.weights, reduction=0.0 * p.reduction))
+    nothing = replace(
+        found.policy, posterior=replace(p, weights=0.0 * p.weights, reduction=0.0 * p.reduction)
+    )
     assert Findings.of(nothing).gain.share_sure == 0.0
 
 
@@ -288,7 +339,8 @@ KERNELS = [
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_each_lengthscale_is_of_the_column_that_it_is_said_to_be(kernel: Kernel) -> None:
     k = spread(Problem(Box([0.0], [1.0], ["dose"]), PEOPLE, kernel).k, 3)
-    scales, at = lengthscales(k), list(columns(k, range(3)))
+    scales = lengthscales(k)
+    at = list(columns(k, range(3)))
     assert len(scales) == len(at)
     middle = np.full((1, 3), 0.6)
     for i, column in enumerate(at):
@@ -296,20 +348,28 @@ def test_each_lengthscale_is_of_the_column_that_it_is_said_to_be(kernel: Kernel)
         for moved in range(3):
             point = middle.copy()
             point[0, moved] = 0.3
-            changed = abs(with_lengthscales(k, longer)(middle, point) - k(middle, point))[0, 0] > 1e-6
+            changed = (
+                abs(with_lengthscales(k, longer)(middle, point) - k(middle, point))[0, 0] > 1e-6
+            )
             assert changed == (moved == column)
 
 
 def test_lengthscales_are_named_as_the_problem_names_them(found: Findings) -> None:
-    assert [(scale.name, scale.action) for scale in found.scales] == [("dose", True), ("age", False), ("weight", False)]
+    assert [(scale.name, scale.action) for scale in found.scales] == [
+        ("dose", True),
+        ("age", False),
+        ("weight", False),
+    ]
     assert [scale.design for scale in found.scales] == [2.0, 2.0, 2.0]
-    assert [1 / scale.found for scale in found.scales] == pytest.approx(found.policy.posterior.lengthscales)
+    assert [1 / scale.found for scale in found.scales] == pytest.approx(
+        found.policy.posterior.lengthscales
+    )
     catalogue = Findings.of(simulated(KINDS["catalogue"])).scales  # two features of one name
     assert [scale.name for scale in catalogue] == ["item", "age", "weight"]
     assert Findings.of(simulated(KINDS["own kernel"])).scales == []
 
 
-# -- points and words ------------------------------------------------------------------------------------------
+# -- points and words -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("domain", [Simplex(4), Ball([0.0, 1.0, 2.0], 3.0)])
@@ -351,8 +411,12 @@ def test_numbers_and_lists_read_well() -> None:
     ]
     assert [listed("a"), listed("ab"), listed("abc")] == ["a", "a and b", "a, b and c"]
     assert [percent(v) for v in (0.0, 0.001, 0.5, 0.999, 1.0)] == [
-        "0 %", "less than 1 %", "50 %", "more than 99 %", "100 %",
-    ]  # fmt: skip
+        "0 %",
+        "less than 1 %",
+        "50 %",
+        "more than 99 %",
+        "100 %",
+    ]
     assert clean("a\tb\x00\n c") == "a b c"
     assert len(clean("x" * 99)) == 28
 

@@ -23,19 +23,26 @@ from helpers import BUDGET
 from logs import NAMES, damage, log_table, touch
 from tacit import Budget, BudgetError, InputError, Ledger, RequestConflictError, TacitError
 from tacit.cli import app
-from tacit.collect import Checkpoint, Job, Work, collect_here
 from tacit.core.ledger import Charge
-from tacit.files import LogColumns, read_problem
-from tacit.partial import load_about, load_design, save_partial
+from tacit.logs import (
+    Checkpoint,
+    Job,
+    LogColumns,
+    Work,
+    collect_here,
+    load_about,
+    load_design,
+    read_problem,
+    save_partial,
+)
 from tacit.progress import silent
 from tacit.refinement import refine
 from test_cli import PROBLEM
 
-BENCHMARK = Path(__file__).parent.parent / "benchmarks" / "resume.py"
 ROWS = 6000
 LONG = """
-import tacit.files.columns
-tacit.files.columns.MOST_ROWS = 1024
+import tacit.logs.columns
+tacit.logs.columns.MOST_ROWS = 1024
 from tacit.cli import main
 main()
 """
@@ -44,7 +51,7 @@ main()
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 1024 rows, so that a small log has several."""
-    monkeypatch.setattr("tacit.files.columns.MOST_ROWS", 1024)
+    monkeypatch.setattr("tacit.logs.columns.MOST_ROWS", 1024)
 
 
 @pytest.fixture
@@ -53,7 +60,9 @@ def study(tmp_path: Path) -> Path:
     table = log_table(ROWS)
     for i, name in enumerate("abc"):
         part = table.slice(i * 2000, 2000)
-        pq.write_table(part, tmp_path / f"{name}.parquet", row_group_size=700, write_page_checksum=True)
+        pq.write_table(
+            part, tmp_path / f"{name}.parquet", row_group_size=700, write_page_checksum=True
+        )
     return tmp_path
 
 
@@ -70,7 +79,8 @@ def job(study: Path, **options: Any) -> Job:
 
 def run(job: Job, path: Path, stop_after: int | None = None) -> Work:
     """One run of a fit; `stop_after` so many pieces it dies as by a kill, without another save."""
-    checkpoint, ticks = Checkpoint(path, job.terms, every=0.0), 0
+    checkpoint = Checkpoint(path, job.terms, every=0.0)
+    ticks = 0
     work = job.begin(checkpoint, silent)
     with checkpoint.keeping(work) as tick:
 
@@ -101,7 +111,15 @@ def fit(study: Path, *options: object) -> dict[str, Any]:
 
 
 def invoke(study: Path, *options: object) -> Result:
-    command = ["fit", study / "problem.toml", study / "[abc].parquet", "--rank", 12, "--out", study / "policy"]
+    command = [
+        "fit",
+        study / "problem.toml",
+        study / "[abc].parquet",
+        "--rank",
+        12,
+        "--out",
+        study / "policy",
+    ]
     command += ["--ledger", f"sqlite:///{study}/ledger.db", "--json", *options]
     return CliRunner().invoke(app, [str(word) for word in command])
 
@@ -114,7 +132,7 @@ def policy_in(folder: Path) -> list[bytes]:
     return [(folder / name).read_bytes() for name in ("policy.json", "policy.npz")]
 
 
-# -- every row once ----------------------------------------------------------------------------------------------------
+# -- every row once -------------------------------------------------------------------------------
 
 
 def test_a_fit_that_dies_after_every_piece_gets_to_the_same_sum(study: Path) -> None:
@@ -122,23 +140,30 @@ def test_a_fit_that_dies_after_every_piece_gets_to_the_same_sum(study: Path) -> 
     deaths = 0
     while True:
         try:
-            run(job(study), study / "killed", stop_after=2)  # one piece is saved, the second is lost
+            run(
+                job(study), study / "killed", stop_after=2
+            )  # one piece is saved, the second is lost
             break
         except SystemExit:
             deaths += 1
     assert deaths == 5
     assert sum_in(study / "killed") == sum_in(study / "clean")
-    assert load_about(study / "killed")["counted"] == {str(path): [[0, 2000]] for path in logs(study)}
+    assert load_about(study / "killed")["counted"] == {
+        str(path): [[0, 2000]] for path in logs(study)
+    }
 
 
-def test_sums_without_notes_of_what_is_in_them_would_be_noticed(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sums_without_notes_of_what_is_in_them_would_be_noticed(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The same with notes that are one piece behind: rows count twice, and the sum is another one."""
     clean = run(job(study, horizon=50_000), study / "clean")
     notes = Work.notes
 
     def late(work: Work) -> dict[str, Any]:
         now = json.loads(json.dumps(notes(work)))
-        then, work._late = getattr(work, "_late", now), now  # type: ignore[attr-defined]
+        then = getattr(work, "_late", now)
+        work._late = now  # type: ignore[attr-defined]
         return now if work.counted == work.rows else then
 
     with monkeypatch.context() as patch, pytest.raises(SystemExit):  # noqa: PT012
@@ -150,8 +175,19 @@ def test_sums_without_notes_of_what_is_in_them_would_be_noticed(study: Path, mon
 
 
 def test_kills_at_random_moments_change_nothing() -> None:
-    """One kill in each look; `python benchmarks/resume.py` does twenty."""
-    command = [sys.executable, str(BENCHMARK), "--json", "--kills", "2", "--rows", "120000", "--rank", "40"]
+    """One kill in each look; `python -m tacit_lab.benchmarks.resume` does twenty."""
+    command = [
+        sys.executable,
+        "-m",
+        "tacit_lab.benchmarks.resume",
+        "--json",
+        "--kills",
+        "2",
+        "--rows",
+        "120000",
+        "--rank",
+        "40",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
@@ -162,11 +198,22 @@ def test_kills_at_random_moments_change_nothing() -> None:
 @pytest.mark.parametrize("name", [signal.SIGINT, signal.SIGTERM])
 def test_asked_to_stop_it_saves_and_says_how_to_go_on(study: Path, name: signal.Signals) -> None:
     pq.write_table(log_table(100_000), study / "a.parquet")
-    checkpoint, options = study / "fit.partial", ["--rank", "12", "--save-every", "1000", "--collect-only"]
-    command = [sys.executable, "-c", LONG, "fit", str(study / "problem.toml"), str(study / "a.parquet"), *options]
+    checkpoint = study / "fit.partial"
+    options = ["--rank", "12", "--save-every", "1000", "--collect-only"]
+    command = [
+        sys.executable,
+        "-c",
+        LONG,
+        "fit",
+        str(study / "problem.toml"),
+        str(study / "a.parquet"),
+        *options,
+    ]
     command += ["--out", str(study / "policy"), "--checkpoint", str(checkpoint)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    while not checkpoint.exists() and process.poll() is None:  # saved with its design, before the first row
+    while (
+        not checkpoint.exists() and process.poll() is None
+    ):  # saved with its design, before the first row
         time.sleep(0.005)
     time.sleep(0.1)
     os.kill(process.pid, name)
@@ -178,7 +225,7 @@ def test_asked_to_stop_it_saves_and_says_how_to_go_on(study: Path, name: signal.
     assert 0 < spans[0][1] < 100_000
 
 
-# -- a damaged file ----------------------------------------------------------------------------------------------------
+# -- a damaged file -------------------------------------------------------------------------------
 
 
 def test_a_damaged_file_can_be_repaired_or_left_out(study: Path) -> None:
@@ -197,7 +244,7 @@ def test_a_damaged_file_can_be_repaired_or_left_out(study: Path) -> None:
     assert run(job(study, paths=without), study / "other.partial").statistic.records == 4000
 
 
-# -- what a checkpoint is refused for ----------------------------------------------------------------------------------
+# -- what a checkpoint is refused for -------------------------------------------------------------
 
 
 def change_problem(study: Path) -> None:
@@ -253,7 +300,9 @@ def test_a_checkpoint_of_something_else_is_refused(
 
 
 def test_a_sum_that_was_saved_for_something_else_is_refused(study: Path) -> None:
-    save_partial(run(job(study), study / "fit.partial").statistic, study / "fit.partial", {"mine": 1})
+    save_partial(
+        run(job(study), study / "fit.partial").statistic, study / "fit.partial", {"mine": 1}
+    )
     with pytest.raises(InputError, match="another problem file"):
         run(job(study), study / "fit.partial")
 
@@ -265,10 +314,13 @@ def test_files_that_are_not_counted_yet_may_come_and_change(study: Path) -> None
     pq.write_table(log_table(3000, seed=5), study / "c.parquet")
     pq.write_table(log_table(100, seed=6), study / "d.parquet")
     paths = [*logs(study), study / "d.parquet"]
-    assert run(job(study, horizon=50_000, paths=paths), study / "fit.partial").statistic.records == 7100
+    assert (
+        run(job(study, horizon=50_000, paths=paths), study / "fit.partial").statistic.records
+        == 7100
+    )
 
 
-# -- the release -------------------------------------------------------------------------------------------------------
+# -- the release ----------------------------------------------------------------------------------
 
 
 def test_after_the_release_the_checkpoint_is_gone(study: Path) -> None:
@@ -305,7 +357,9 @@ def test_a_spent_budget_is_noticed_before_any_row_is_read(study: Path) -> None:
         damage(path)
     with pytest.raises(BudgetError, match="does not cover"):
         fit(study, "--request", "another")
-    with pytest.raises(InputError, match="cannot be read"):  # paid for: it would be answered, could it be read
+    with pytest.raises(
+        InputError, match="cannot be read"
+    ):  # paid for: it would be answered, could it be read
         fit(study)
 
 
@@ -332,7 +386,7 @@ def test_the_terms_of_a_checkpoint_tell_nothing_private(study: Path) -> None:
     assert others == json.loads(notes)
 
 
-# -- two looks ---------------------------------------------------------------------------------------------------------
+# -- two looks ------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -376,24 +430,36 @@ def test_one_look_is_one_release(study: Path) -> None:
 
 
 @pytest.mark.usefixtures("kept")
-def test_a_fit_that_dies_in_its_second_look_gets_to_the_same_sum(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fit_that_dies_in_its_second_look_gets_to_the_same_sum(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Both share a ledger, so that the first release is the same."""
     with monkeypatch.context() as patch:
-        patch.setattr("tacit.collect.collect_here", dying)
-        exits = [invoke(study, "--checkpoint", study / "killed", "--save-every", 0).exit_code for _ in range(6)]
+        patch.setattr("tacit.logs.collect_here", dying)
+        exits = [
+            invoke(study, "--checkpoint", study / "killed", "--save-every", 0).exit_code
+            for _ in range(6)
+        ]
     assert exits == [9, 9, 9, 9, 9, 0]
     fit(study, "--checkpoint", study / "clean", "--out", study / "clean-policy")
-    assert load_design(read_problem(study / "problem.toml").problem, study / "killed").earlier is not None
-    assert load_about(study / "killed")["counted"] == {str(path): [[0, 2000]] for path in logs(study)}
+    assert (
+        load_design(read_problem(study / "problem.toml").problem, study / "killed").earlier
+        is not None
+    )
+    assert load_about(study / "killed")["counted"] == {
+        str(path): [[0, 2000]] for path in logs(study)
+    }
     assert sum_in(study / "killed") == sum_in(study / "clean")
     assert policy_in(study / "policy") == policy_in(study / "clean-policy")
     assert len(charges(study)) == 2
 
 
 @pytest.mark.usefixtures("kept")
-def test_a_crash_after_the_first_release_goes_on_from_it(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crash_after_the_first_release_goes_on_from_it(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("tacit.collect.job.refine", crash)
+        patch.setattr("tacit.logs.job.refine", crash)
         assert invoke(study, "--checkpoint", study / "killed").exit_code == 9
     assert [charge.request.endswith("/first look") for charge in charges(study)] == [True]
     fit(study, "--checkpoint", study / "killed")  # there is room for the rest, and for no more
@@ -410,16 +476,20 @@ def test_collecting_stops_before_the_first_release_and_goes_on_to_the_second(stu
     fit(study, "--checkpoint", study / "fit.partial", "--collect-only")
     design = load_design(read_problem(study / "problem.toml").problem, study / "fit.partial")
     assert design.whole == BUDGET
-    assert fit(study, "--checkpoint", study / "fit.partial")["epsilon"] == pytest.approx(1.0, abs=1e-5)
+    assert fit(study, "--checkpoint", study / "fit.partial")["epsilon"] == pytest.approx(
+        1.0, abs=1e-5
+    )
 
 
-def test_a_file_that_changes_between_the_looks_is_refused(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_changes_between_the_looks_is_refused(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def meanwhile(*arguments: Any, **named: Any) -> Any:
         touch(study / "b.parquet")
         return refine(*arguments, **named)
 
     options = ("--horizon", 9000, "--checkpoint", study / "fit.partial")
-    monkeypatch.setattr("tacit.collect.job.refine", meanwhile)
+    monkeypatch.setattr("tacit.logs.job.refine", meanwhile)
     with pytest.raises(InputError, match=r"b\.parquet changed while it was read"):
         fit(study, *options)
     with pytest.raises(InputError, match=r"b\.parquet is not what it was in the first look"):
@@ -441,7 +511,9 @@ def test_a_file_that_changes_before_the_first_release_costs_nothing(study: Path)
     assert ledger.spent == 0
 
 
-def test_a_budget_that_covers_only_the_first_look_is_noticed_before_any_row_is_read(study: Path) -> None:
+def test_a_budget_that_covers_only_the_first_look_is_noticed_before_any_row_is_read(
+    study: Path,
+) -> None:
     Ledger.create(f"sqlite:///{study}/ledger.db", Budget(rho=0.99 * BUDGET.zcdp))
     for path in logs(study):
         damage(path)
@@ -449,7 +521,9 @@ def test_a_budget_that_covers_only_the_first_look_is_noticed_before_any_row_is_r
         fit(study)
 
 
-def test_a_request_that_was_made_with_one_look_is_refused_before_it_costs_anything(study: Path) -> None:
+def test_a_request_that_was_made_with_one_look_is_refused_before_it_costs_anything(
+    study: Path,
+) -> None:
     Ledger.create(f"sqlite:///{study}/ledger.db", Budget(rho=3 * BUDGET.gaussian))
     fit(study, "--looks", 1, "--request", "mine")
     with pytest.raises(RequestConflictError, match="made before with one look: pass --looks 1"):
@@ -457,17 +531,33 @@ def test_a_request_that_was_made_with_one_look_is_refused_before_it_costs_anythi
     assert len(charges(study)) == 1
 
 
-# -- options -----------------------------------------------------------------------------------------------------------
+# -- options --------------------------------------------------------------------------------------
 
 
 def test_columns_are_mapped_by_option_and_by_problem_file(study: Path) -> None:
     plain = fit(study, "--checkpoint", study / "plain.partial", "--collect-only")
     for path in logs(study):
-        pq.write_table(pq.read_table(path).rename_columns(["amount", "years", "weight", "reward"]), path)
-    (study / "problem.toml").write_text(PROBLEM + '\n[columns]\nage = "years"\ndose = "overridden"\n')
-    mapped = fit(study, "--checkpoint", study / "m.partial", "--collect-only", "--column", "dose=amount", "--rank", 12)
+        pq.write_table(
+            pq.read_table(path).rename_columns(["amount", "years", "weight", "reward"]), path
+        )
+    (study / "problem.toml").write_text(
+        PROBLEM + '\n[columns]\nage = "years"\ndose = "overridden"\n'
+    )
+    mapped = fit(
+        study,
+        "--checkpoint",
+        study / "m.partial",
+        "--collect-only",
+        "--column",
+        "dose=amount",
+        "--rank",
+        12,
+    )
     assert mapped["rows"] == plain["rows"]
-    for wrong, says in (("dose", "takes NAME=COLUMN"), ("height=x", "no column 'height' to look for")):
+    for wrong, says in (
+        ("dose", "takes NAME=COLUMN"),
+        ("height=x", "no column 'height' to look for"),
+    ):
         with pytest.raises(InputError, match=says):
             fit(study, "--column", wrong)
     (study / "problem.toml").write_text(PROBLEM + "\n[columns]\nage = 3\n")

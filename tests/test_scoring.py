@@ -1,4 +1,5 @@
-"""Scores of one decision: fixed before the data, and better than the paper's where it is known who comes."""
+"""Scores of one decision: fixed before the data, and better than the paper's where it is known who
+comes."""
 
 from __future__ import annotations
 
@@ -9,24 +10,31 @@ import pytest
 
 import tacit
 from tacit import Box, Budget, Design, Problem
+from tacit._typing import Floats
 from tacit.core import integer_weights
 from tacit.core.selection import sensitivity
-from tacit.scoring import score_weights
-from tacit.tables import Floats
+from tacit.single_decision.scoring import score_weights
 
 UNKNOWN = Problem(Box([0.0], [1.0], ["x"]), Box([0.0], [1.0], ["c"]), tacit.RBF(0.2), (-1.0, 1.0))
 KNOWN = replace(UNKNOWN, generator=lambda n, rng: rng.random((n, 1)))
-ROUNDS, EPSILON, MENU, CONTEXTS = 30_000, 1.0, 64, 50
+ROUNDS = 30_000
+EPSILON = 1.0
+MENU = 64
+CONTEXTS = 50
 
 
 def design_of(problem: Problem, seed: int = 0) -> Design:
-    return Design.build(problem, horizon=ROUNDS, budget=Budget(EPSILON), rng=seed, public_points=20_000)
+    return Design.build(
+        problem, horizon=ROUNDS, budget=Budget(EPSILON), rng=seed, public_points=20_000
+    )
 
 
 def test_nobody_knows_who_comes_so_scores_are_the_papers() -> None:
     design = design_of(UNKNOWN)
     points = UNKNOWN.public_points(100, np.random.default_rng(0))
-    np.testing.assert_allclose(score_weights(design, EPSILON)(points), design.influence(points), atol=1e-9)
+    np.testing.assert_allclose(
+        score_weights(design, EPSILON)(points), design.influence(points), atol=1e-9
+    )
 
 
 def test_the_same_design_has_the_same_scores() -> None:
@@ -39,16 +47,21 @@ def test_the_same_design_has_the_same_scores() -> None:
 def mean_error(design: Design, paper: bool) -> float:
     """What 50 decisions lose, each drawn by permute-and-flip, averaged over 8 reward functions."""
     rng = np.random.default_rng(3)
-    menu, contexts = design.problem.actions.candidate_points(MENU), rng.random((CONTEXTS, 1))
+    menu = design.problem.actions.candidate_points(MENU)
+    contexts = rng.random((CONTEXTS, 1))
     lost = []
     for _ in range(8):
-        waves, phase = rng.normal(size=(2, 200)) / 0.2, 2 * np.pi * rng.random(200)
+        waves = rng.normal(size=(2, 200)) / 0.2
+        phase = 2 * np.pi * rng.random(200)
         height = 0.3 * np.sqrt(2 / 200) * rng.normal(size=200)
 
-        def f(points: Floats, waves: Floats = waves, phase: Floats = phase, height: Floats = height) -> Floats:
+        def f(
+            points: Floats, waves: Floats = waves, phase: Floats = phase, height: Floats = height
+        ) -> Floats:
             return np.asarray(np.cos(points @ waves + phase) @ height)
 
-        statistic, W = design.statistic(), rng.random((ROUNDS, 2))
+        statistic = design.statistic()
+        W = rng.random((ROUNDS, 2))
         statistic.add_points(W, np.clip(f(W) + 0.3 * rng.normal(size=ROUNDS), -1.0, 1.0))
         for c in contexts:
             points = np.column_stack([menu, np.tile(c, (MENU, 1))])

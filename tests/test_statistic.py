@@ -22,7 +22,9 @@ from tacit.kernels import sees_batches
 DESIGN = small_design()
 RNG = np.random.default_rng(0)
 WILD = st.one_of(
-    st.floats(allow_nan=True, allow_infinity=True), st.floats(-200, 200), st.sampled_from([1e308, -1e308, 5e-324])
+    st.floats(allow_nan=True, allow_infinity=True),
+    st.floats(-200, 200),
+    st.sampled_from([1e308, -1e308, 5e-324]),
 )
 
 
@@ -39,8 +41,11 @@ def test_replacing_any_record_by_any_other_moves_the_sum_by_at_most_the_bound(
     rows: list[tuple[float, ...]], other: tuple[float, ...], data: st.DataObject
 ) -> None:
     at = data.draw(st.integers(0, len(rows) - 1))
-    a, b = np.array(rows), np.array(rows)
-    b[at, 1:] = other[1:]  # a neighbour has another context and reward; the action is the algorithm's own coin
+    a = np.array(rows)
+    b = np.array(rows)
+    b[at, 1:] = other[
+        1:
+    ]  # a neighbour has another context and reward; the action is the algorithm's own coin
     sums = [total(DESIGN.statistic().add(t[:, :1], t[:, 1:3], t[:, 3])) for t in (a, b)]
     moved = sum((x - y) ** 2 for x, y in zip(*sums, strict=True))
     assert moved <= DESIGN.encoding.sensitivity**2
@@ -52,7 +57,10 @@ def test_opposite_rewards_move_the_sum_by_almost_the_whole_bound() -> None:
     moved = []
     for i in range(0, 300, 10):
         sums = [
-            np.array(total(DESIGN.statistic().add(doses[i : i + 1], contexts[i : i + 1], [reward])), dtype=float)
+            np.array(
+                total(DESIGN.statistic().add(doses[i : i + 1], contexts[i : i + 1], [reward])),
+                dtype=float,
+            )
             for reward in (0.0, 1.0)
         ]
         moved.append(np.linalg.norm(sums[0] - sums[1]))
@@ -63,9 +71,16 @@ def test_opposite_rewards_move_the_sum_by_almost_the_whole_bound() -> None:
 def test_pieces_in_any_order_and_of_any_kind_give_the_same_sum() -> None:
     doses, contexts, rewards = records(700)
     whole = DESIGN.statistic().add(doses, contexts, rewards)
-    a, b = DESIGN.statistic(), DESIGN.statistic()
-    frame = pd.DataFrame({"dose": doses[:, 0], "age": contexts[:, 0], "weight": contexts[:, 1], "reward": rewards})
-    tables: list[Any] = [frame[400:], pl.from_pandas(frame[:150]), pa.Table.from_pandas(frame[150:400])]
+    a = DESIGN.statistic()
+    b = DESIGN.statistic()
+    frame = pd.DataFrame(
+        {"dose": doses[:, 0], "age": contexts[:, 0], "weight": contexts[:, 1], "reward": rewards}
+    )
+    tables: list[Any] = [
+        frame[400:],
+        pl.from_pandas(frame[:150]),
+        pa.Table.from_pandas(frame[150:400]),
+    ]
     for part, statistic in zip(tables, (a, b, a), strict=True):
         statistic.add(part, part, part["reward"])
     assert total(b.merge(a)) == total(whole)
@@ -89,7 +104,12 @@ def test_a_record_is_encoded_alike_alone_and_in_a_crowd() -> None:
     doses, contexts, rewards = records(300)
     crowd = np.array(total(DESIGN.statistic().add(doses, contexts, rewards)), dtype=object)
     alone = sum(
-        np.array(total(DESIGN.statistic().add(doses[i : i + 1], contexts[i : i + 1], rewards[i : i + 1])), dtype=object)
+        np.array(
+            total(
+                DESIGN.statistic().add(doses[i : i + 1], contexts[i : i + 1], rewards[i : i + 1])
+            ),
+            dtype=object,
+        )
         for i in range(300)
     )
     assert list(crowd) == list(np.asarray(alone))
@@ -97,9 +117,17 @@ def test_a_record_is_encoded_alike_alone_and_in_a_crowd() -> None:
 
 @pytest.mark.parametrize(
     ("dose", "age", "reward"),
-    [(50.0, np.nan, 0.5), (50.0, 60.0, np.nan), (np.nan, 60.0, 0.5), (50.0, "unknown", 0.5), (50.0, 60.0, None)],
+    [
+        (50.0, np.nan, 0.5),
+        (50.0, 60.0, np.nan),
+        (np.nan, 60.0, 0.5),
+        (50.0, "unknown", 0.5),
+        (50.0, 60.0, None),
+    ],
 )
-def test_a_record_that_means_nothing_counts_and_adds_nothing(dose: Any, age: Any, reward: Any) -> None:
+def test_a_record_that_means_nothing_counts_and_adds_nothing(
+    dose: Any, age: Any, reward: Any
+) -> None:
     statistic = DESIGN.statistic().add({"dose": dose}, {"age": age, "weight": 70.0}, [reward])
     assert statistic.records == 1
     assert not any(total(statistic))
@@ -160,16 +188,21 @@ def test_only_statistics_of_one_design_merge() -> None:
 
 
 def test_a_kernel_that_looks_at_the_whole_batch_cannot_spread_one_record_over_others() -> None:
-    """Such a kernel would let one record move all contributions. It is evaluated record by record instead."""
+    """Such a kernel would let one record move all contributions. It is evaluated record by record
+    instead."""
 
     def nosy(A: np.ndarray, B: np.ndarray) -> np.ndarray:
         width = A.std(axis=0).mean() + 0.3
         return np.exp(-0.5 * np.sum((A[:, None] - B[None]) ** 2, axis=2) / width**2)
 
     problem = tacit.Problem(
-        actions=tacit.Box([0], [1], names=["x"]), contexts=tacit.Box([0], [1], names=["c"]), kernel=nosy
+        actions=tacit.Box([0], [1], names=["x"]),
+        contexts=tacit.Box([0], [1], names=["c"]),
+        kernel=nosy,
     )
-    design = tacit.Design.build(problem, horizon=300, budget=BUDGET, rng=0, rank=15, tau=5.0, public_points=1000)
+    design = tacit.Design.build(
+        problem, horizon=300, budget=BUDGET, rng=0, rank=15, tau=5.0, public_points=1000
+    )
     assert not sees_batches(problem.k)
     points = np.full((250, 2), 0.5)
     neighbour = points.copy()
@@ -186,7 +219,12 @@ def test_a_merged_statistic_is_spent() -> None:
     """Merging it twice would count its records twice and break the bound."""
     a, b = (DESIGN.statistic().add(*records(50, seed=seed)) for seed in (1, 2))
     a.merge(b)
-    for again in (lambda: a.merge(b), lambda: b.merge(a), lambda: b.add(*records(1)), lambda: b.simulate_release(RNG)):
+    for again in (
+        lambda: a.merge(b),
+        lambda: b.merge(a),
+        lambda: b.add(*records(1)),
+        lambda: b.simulate_release(RNG),
+    ):
         with pytest.raises(StateError, match="spent"):
             again()
     assert a.records == 100

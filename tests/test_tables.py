@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit import InputError
-from tacit.tables import Floats, floats, labels, number, numbers, read, records, vector
+from tacit._typing import Floats
+from tacit.tables import floats, labels, number, numbers, read, records, vector
 
 NAMES = ("a", "b")
 ROWS = [[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]]
@@ -54,10 +55,14 @@ TABLES: dict[str, Any] = {
     "masked": np.ma.array(ROWS, mask=False),
     "dict of lists": COLUMNS,
     "dict of arrays": {name: np.array(column) for name, column in COLUMNS.items()},
-    "dict of pandas": {name: pd.Series(column, index=[5, 6, 7]) for name, column in COLUMNS.items()},
+    "dict of pandas": {
+        name: pd.Series(column, index=[5, 6, 7]) for name, column in COLUMNS.items()
+    },
     "dict of polars": {name: pl.Series(column) for name, column in COLUMNS.items()},
     "dict of arrow": {name: pa.array(column) for name, column in COLUMNS.items()},
-    "dict of chunked arrow": {name: pa.chunked_array([column[:1], column[1:]]) for name, column in COLUMNS.items()},
+    "dict of chunked arrow": {
+        name: pa.chunked_array([column[:1], column[1:]]) for name, column in COLUMNS.items()
+    },
     "list of dicts": [dict(zip(NAMES, row, strict=True)) for row in ROWS],
     "pandas": pd.DataFrame(COLUMNS),
     "pandas with an index": pd.DataFrame(COLUMNS, index=[9, 8, 7]),
@@ -83,12 +88,16 @@ def test_columns_go_by_name_and_extra_ones_are_ignored(data: Any) -> None:
     assert values(data, ("b",)).tolist() == [row[1:] for row in ROWS]
 
 
-@pytest.mark.parametrize("data", [{"a": 1.0, "b": 10.0}, {"a": np.float64(1), "b": np.array(10)}, [1.0, 10.0], (1, 10)])
+@pytest.mark.parametrize(
+    "data", [{"a": 1.0, "b": 10.0}, {"a": np.float64(1), "b": np.array(10)}, [1.0, 10.0], (1, 10)]
+)
 def test_one_row_may_be_given_as_such(data: Any) -> None:
     assert values(data).tolist() == [[1.0, 10.0]]
 
 
-@pytest.mark.parametrize("data", [3.0, 3, np.float32(3), np.int64(3), np.array(3.0), [3.0], {"a": 3.0}, {"a": [3.0]}])
+@pytest.mark.parametrize(
+    "data", [3.0, 3, np.float32(3), np.int64(3), np.array(3.0), [3.0], {"a": 3.0}, {"a": [3.0]}]
+)
 def test_one_number_may_be_given_as_such(data: Any) -> None:
     assert values(data, ("a",)).tolist() == [[3.0]]
 
@@ -100,7 +109,7 @@ def test_a_flat_list_is_a_column_where_there_is_only_one(data: Any) -> None:
     assert values(data, ("a",)).tolist() == [[1.0], [2.0]]
 
 
-# -- values never raise ----------------------------------------------------------------------------------------
+# -- values never raise ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -148,21 +157,33 @@ def test_text_in_a_column_of_numbers_is_nan(kind: int) -> None:
 @pytest.mark.parametrize("kind", range(3), ids=["pandas", "polars", "arrow"])
 @pytest.mark.parametrize(
     "column",
-    [[datetime.datetime(2024, 1, 1), None], [[1, 2], [3, 4]], [{"x": 1}, {"x": 2}], [datetime.timedelta(1)] * 2],
+    [
+        [datetime.datetime(2024, 1, 1), None],
+        [[1, 2], [3, 4]],
+        [{"x": 1}, {"x": 2}],
+        [datetime.timedelta(1)] * 2,
+    ],
 )
 def test_columns_that_are_no_numbers_are_nan(kind: int, column: list[Any]) -> None:
     assert np.isnan(values(frames({"a": column})[kind], ("a",))).all()
 
 
-@pytest.mark.parametrize("dtype", ["Int64", "Float64", "int64[pyarrow]", "double[pyarrow]", "category", object])
+@pytest.mark.parametrize(
+    "dtype", ["Int64", "Float64", "int64[pyarrow]", "double[pyarrow]", "category", object]
+)
 def test_gaps_of_pandas_are_nan(dtype: Any) -> None:
     frame = pd.DataFrame({"a": pd.Series([1, None, 3], dtype=dtype)})
     assert values(frame, ("a",))[:, 0] == pytest.approx([1.0, math.nan, 3.0], nan_ok=True)
-    assert values({"a": frame["a"]}, ("a",))[:, 0] == pytest.approx([1.0, math.nan, 3.0], nan_ok=True)
+    assert values({"a": frame["a"]}, ("a",))[:, 0] == pytest.approx(
+        [1.0, math.nan, 3.0], nan_ok=True
+    )
 
 
 def test_booleans_with_gaps_are_read() -> None:
-    for frame in (pd.DataFrame({"a": pd.array([True, None], "boolean")}), *frames({"a": [True, None]})[1:]):
+    for frame in (
+        pd.DataFrame({"a": pd.array([True, None], "boolean")}),
+        *frames({"a": [True, None]})[1:],
+    ):
         assert values(frame, ("a",))[:, 0] == pytest.approx([1.0, math.nan], nan_ok=True)
 
 
@@ -178,7 +199,7 @@ def test_masked_cells_are_missing_whatever_the_rest_is() -> None:
     assert cells({"a": np.ma.array([BIG, 1], mask=[False, True])}) == [BIG, None]
 
 
-# -- labels ----------------------------------------------------------------------------------------------------
+# -- labels ---------------------------------------------------------------------------------------
 
 
 def test_dictionaries_and_categoricals_are_their_labels() -> None:
@@ -186,7 +207,9 @@ def test_dictionaries_and_categoricals_are_their_labels() -> None:
     counts = pa.array([3, None, 5]).dictionary_encode()
     assert cells(pa.table({"a": words})) == cells({"a": words}) == ["x", None, "y"]
     assert cells(pa.table({"a": counts})) == cells({"a": counts}) == [3, None, 5]
-    assert values(pa.table({"a": counts}), ("a",))[:, 0] == pytest.approx([3.0, math.nan, 5.0], nan_ok=True)
+    assert values(pa.table({"a": counts}), ("a",))[:, 0] == pytest.approx(
+        [3.0, math.nan, 5.0], nan_ok=True
+    )
     assert cells(pl.DataFrame({"a": pl.Series(["x", None], dtype=pl.Categorical)})) == ["x", None]
     assert cells(pd.DataFrame({"a": pd.Categorical(["x", "y", "x"])})) == ["x", "y", "x"]
     assert cells(pd.DataFrame({"a": pd.Categorical([1, 2, 1])})) == [1, 2, 1]
@@ -195,7 +218,9 @@ def test_dictionaries_and_categoricals_are_their_labels() -> None:
 def test_decimals_are_numbers_and_keep_their_digits() -> None:
     column = [Decimal("1.50"), None, Decimal(BIG)]
     for frame in frames({"a": column})[1:]:
-        assert values(frame, ("a",))[:, 0] == pytest.approx([1.5, math.nan, float(BIG)], nan_ok=True)
+        assert values(frame, ("a",))[:, 0] == pytest.approx(
+            [1.5, math.nan, float(BIG)], nan_ok=True
+        )
         assert cells(frame) == column
 
 
@@ -219,22 +244,36 @@ def test_a_gap_or_a_fraction_in_one_row_leaves_long_ids_of_others_alone(data: An
     assert cells(data)[0] == BIG
 
 
-@given(st.lists(st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.binary()), min_size=2))
+@given(
+    st.lists(
+        st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.binary()),
+        min_size=2,
+    )
+)
 def test_a_list_is_read_cell_by_cell(column: list[Any]) -> None:
     """Nothing is promoted: the type of one record says nothing about another's."""
-    for data in (column, {"a": column}, [{"a": cell} for cell in column], [[cell] for cell in column]):
+    for data in (
+        column,
+        {"a": column},
+        [{"a": cell} for cell in column],
+        [[cell] for cell in column],
+    ):
         assert [type(cell) for cell in cells(data)] == [type(cell) for cell in column]
     together = values(column, ("a",))[:, 0]
     alone = [values([{"a": cell}], ("a",))[0, 0] for cell in column]
     assert np.array_equal(together, np.array(alone), equal_nan=True)
 
 
-# -- names and shapes can be wrong -----------------------------------------------------------------------------
+# -- names and shapes can be wrong ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("data", [COLUMNS, [{"a": 1.0, "b": 2.0}], {"a": 1.0, "b": 2.0}, *frames(COLUMNS)])
+@pytest.mark.parametrize(
+    "data", [COLUMNS, [{"a": 1.0, "b": 2.0}], {"a": 1.0, "b": 2.0}, *frames(COLUMNS)]
+)
 def test_a_missing_column_is_named_with_what_is_needed_and_there(data: Any) -> None:
-    with pytest.raises(InputError, match=r"contexts has no column 'age': it needs a, age and has a, b\."):
+    with pytest.raises(
+        InputError, match=r"contexts has no column 'age': it needs a, age and has a, b\."
+    ):
         read(data, ("a", "age"), "contexts")
 
 
@@ -244,7 +283,13 @@ def test_a_row_that_lacks_a_column_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [np.empty((0, 2)), {"a": [], "b": []}, *frames({"a": [], "b": []}), {"a": pl.Series([]), "b": np.array([])}]
+    "data",
+    [
+        np.empty((0, 2)),
+        {"a": [], "b": []},
+        *frames({"a": [], "b": []}),
+        {"a": pl.Series([]), "b": np.array([])},
+    ],
 )
 def test_an_empty_table_is_refused(data: Any) -> None:
     with pytest.raises(InputError, match="the table has no rows: pass at least one"):
@@ -259,44 +304,63 @@ def test_an_empty_list_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [np.ones((3, 3)), np.ones(3), np.ones((1, 2, 2)), [[1.0, 2.0, 3.0]], [1.0], 5.0, np.float64(5)], ids=kind_of
+    "data",
+    [np.ones((3, 3)), np.ones(3), np.ones((1, 2, 2)), [[1.0, 2.0, 3.0]], [1.0], 5.0, np.float64(5)],
+    ids=kind_of,
 )
 def test_a_wrong_shape_is_refused_with_the_shape_that_came(data: Any) -> None:
     shape = str(np.shape(data)).replace("(", r"\(").replace(")", r"\)")
-    with pytest.raises(InputError, match=rf"the table must have 2 column\(s\) \(a, b\), got shape {shape}"):
+    with pytest.raises(
+        InputError, match=rf"the table must have 2 column\(s\) \(a, b\), got shape {shape}"
+    ):
         read(data, NAMES, "the table")
 
 
-@pytest.mark.parametrize("data", [[[1.0, 2.0], [3.0]], [[1.0], [2.0, 3.0]], [[1.0, 2.0], 3.0], [[1.0, 2.0], [3.0], []]])
+@pytest.mark.parametrize(
+    "data", [[[1.0, 2.0], [3.0]], [[1.0], [2.0, 3.0]], [[1.0, 2.0], 3.0], [[1.0, 2.0], [3.0], []]]
+)
 def test_rows_of_different_lengths_are_refused(data: Any) -> None:
     for names in (("a",), NAMES):
-        with pytest.raises(InputError, match=rf"rows of the table must all have {len(names)} entries"):
+        with pytest.raises(
+            InputError, match=rf"rows of the table must all have {len(names)} entries"
+        ):
             read(data, names, "the table")
 
 
 @pytest.mark.parametrize(
-    "data", [{"a": [1.0], "b": [1.0, 2.0]}, {"a": 1.0, "b": [1.0, 2.0]}, {"a": np.ones((2, 2)), "b": [1.0, 2.0]}]
+    "data",
+    [
+        {"a": [1.0], "b": [1.0, 2.0]},
+        {"a": 1.0, "b": [1.0, 2.0]},
+        {"a": np.ones((2, 2)), "b": [1.0, 2.0]},
+    ],
 )
 def test_columns_must_be_flat_and_of_one_length(data: Any) -> None:
     with pytest.raises(InputError, match="must be flat and of one length, got lengths"):
         read(data, NAMES, "the table")
 
 
-@pytest.mark.parametrize("frame", [pd.DataFrame([[1, 2]], columns=["a", "a"]), pa.table([[1], [2]], names=["a", "a"])])
+@pytest.mark.parametrize(
+    "frame", [pd.DataFrame([[1, 2]], columns=["a", "a"]), pa.table([[1], [2]], names=["a", "a"])]
+)
 def test_two_columns_of_one_name_are_refused(frame: Any) -> None:
     with pytest.raises(InputError, match="two columns of one name"):
         read(frame, ("a",), "the table")
 
 
 @pytest.mark.parametrize(
-    "data", [None, "table.csv", object(), {1, 2}, pl.LazyFrame({"a": [1]}), pd.Series([1.0])], ids=kind_of
+    "data",
+    [None, "table.csv", object(), {1, 2}, pl.LazyFrame({"a": [1]}), pd.Series([1.0])],
+    ids=kind_of,
 )
 def test_what_is_no_table_is_refused_by_its_kind(data: Any) -> None:
-    with pytest.raises(InputError, match=f"must be a dict, a NumPy array, or a pandas.*got {type(data).__name__}"):
+    with pytest.raises(
+        InputError, match=f"must be a dict, a NumPy array, or a pandas.*got {type(data).__name__}"
+    ):
         read(data, ("a",), "the table")
 
 
-# -- answers ---------------------------------------------------------------------------------------------------
+# -- answers --------------------------------------------------------------------------------------
 
 ANSWER = {"dose": np.array([0.5, 0.25, 0.125]), "item": np.array(["x", "y", "z"], dtype=object)}
 
@@ -310,14 +374,17 @@ def test_a_dict_is_answered_by_a_dict() -> None:
 
 def test_an_extra_entry_that_is_a_list_leaves_a_record_a_record() -> None:
     first = {"dose": np.array([0.5])}
-    assert read({"a": 1.0, "b": 2.0, "tags": ["p", "q"]}, NAMES, "the table").answer(first) == {"dose": 0.5}
+    assert read({"a": 1.0, "b": 2.0, "tags": ["p", "q"]}, NAMES, "the table").answer(first) == {
+        "dose": 0.5
+    }
 
 
 def test_a_dict_of_columns_is_answered_by_a_dict_of_columns() -> None:
     answer = read(COLUMNS, NAMES, "the table").answer(ANSWER)
     assert {name: column.tolist() for name, column in answer.items()} == {
-        "dose": [0.5, 0.25, 0.125], "item": ["x", "y", "z"],
-    }  # fmt: skip
+        "dose": [0.5, 0.25, 0.125],
+        "item": ["x", "y", "z"],
+    }
 
 
 def test_a_list_of_dicts_is_answered_by_a_list_of_dicts() -> None:
@@ -353,7 +420,7 @@ def test_pandas_keeps_its_index() -> None:
     assert frame.join(answer)["dose"].tolist() == [0.5, 0.25, 0.125]
 
 
-# -- one column of numbers -------------------------------------------------------------------------------------
+# -- one column of numbers ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -396,15 +463,21 @@ def test_an_entry_of_a_vector_that_is_a_list_is_what_is_in_it_or_missing() -> No
     assert column == pytest.approx([1.0, math.nan, math.nan, 4.0, math.nan, 6.0], nan_ok=True)
 
 
-@pytest.mark.parametrize(("data", "value"), [(None, math.nan), ("0.5", 0.5), ("?", math.nan), (object(), math.nan)])
+@pytest.mark.parametrize(
+    ("data", "value"), [(None, math.nan), ("0.5", 0.5), ("?", math.nan), (object(), math.nan)]
+)
 def test_one_reward_may_be_any_cell(data: Any, value: float) -> None:
     """It used to be refused, which told what kind it was."""
     assert vector(data, 1, "rewards") == pytest.approx([value], nan_ok=True)
 
 
-@pytest.mark.parametrize("data", [{"reward": [1.0]}, pd.DataFrame({"a": [1.0]}), pa.table({"a": [1.0]})], ids=kind_of)
+@pytest.mark.parametrize(
+    "data", [{"reward": [1.0]}, pd.DataFrame({"a": [1.0]}), pa.table({"a": [1.0]})], ids=kind_of
+)
 def test_a_vector_must_be_a_column(data: Any) -> None:
-    with pytest.raises(InputError, match=f"rewards must be a column of numbers, got {type(data).__name__}"):
+    with pytest.raises(
+        InputError, match=f"rewards must be a column of numbers, got {type(data).__name__}"
+    ):
         vector(data, 1, "rewards")
 
 
@@ -416,7 +489,7 @@ def test_numbers_are_read_in_any_nesting() -> None:
     assert numbers(7).shape == ()
 
 
-# -- one column of ids -----------------------------------------------------------------------------------------
+# -- one column of ids ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -436,7 +509,9 @@ def test_ids_are_read_as_they_are(data: Any) -> None:
     assert (str(first), second, third) == (str(BIG), None, "u3")
 
 
-@pytest.mark.parametrize("data", [pl.Series([BIG, None]), pa.array([BIG, None]), pd.Series([BIG, None], dtype="Int64")])
+@pytest.mark.parametrize(
+    "data", [pl.Series([BIG, None]), pa.array([BIG, None]), pd.Series([BIG, None], dtype="Int64")]
+)
 def test_long_ids_keep_their_digits_next_to_a_gap(data: Any) -> None:
     assert labels(data, 2, "users")[0] == BIG
 
@@ -449,7 +524,11 @@ def test_ids_must_be_a_column_of_the_right_length() -> None:
 
 
 def test_truth_values_that_became_text_because_of_another_cell_are_what_they_were() -> None:
-    for column in (np.array([True, False, "x"]), np.array([True, False, b"x"]), ["true", "false", "x"]):
+    for column in (
+        np.array([True, False, "x"]),
+        np.array([True, False, b"x"]),
+        ["true", "false", "x"],
+    ):
         np.testing.assert_array_equal(vector(column, 3, "rewards"), [1.0, 0.0, math.nan])
 
 

@@ -1,6 +1,8 @@
-"""The way out: noise and choices come from OpenDP, after the charge, for the price that the budget allows.
+"""The way out: noise and choices come from OpenDP, after the charge, for the price that the budget
+allows.
 
-Deterministic unless a docstring states an error rate. Every test here is the guard of mutants in `test_mutants.py`.
+Deterministic unless a docstring states an error rate. Every test here is the guard of mutants in
+`test_mutants.py`.
 """
 
 from __future__ import annotations
@@ -22,7 +24,14 @@ from sqlalchemy.exc import DBAPIError
 
 from helpers import sqlite
 from tacit import Budget, BudgetError, InputError, Ledger, RequestConflictError
-from tacit.core import Encoding, PrivateSum, private_sum, release_choice, release_gaussian, selection
+from tacit.core import (
+    Encoding,
+    PrivateSum,
+    private_sum,
+    release_choice,
+    release_gaussian,
+    selection,
+)
 from tacit.core.accounts import cost_of
 from tacit.core.budget import UNITS, ZCDP, epsilon_of_rho
 from tacit.core.database import _server, connect
@@ -59,7 +68,7 @@ def never() -> bytes:
     raise AssertionError("randomness was drawn where none may be drawn")
 
 
-# -- where randomness comes from -------------------------------------------------------------------------------
+# -- where randomness comes from ------------------------------------------------------------------
 
 
 def test_what_is_released_is_what_opendp_drew(tmp_path: Path) -> None:
@@ -71,13 +80,15 @@ def test_what_is_released_is_what_opendp_drew(tmp_path: Path) -> None:
     assert len(draws) == 1, "one release is one draw"
     assert draws[0].argument == total._value().tolist()
     assert draws[0].scale == released.scale
-    assert released.values.tolist() == list(draws[0].answer), "something else than the draw is released"
+    assert released.values.tolist() == list(draws[0].answer), (
+        "something else than the draw is released"
+    )
     assert ledger.stored("fit") == np.array(draws[0].answer, dtype="<i8").tobytes()
 
 
 def test_every_coordinate_has_noise_of_its_own() -> None:
-    """Each has its variance and no two go together. A false alarm has probability 2e-9 at most: 9 coordinates with
-    2e-10 each, 36 pairs at 7 standard deviations of Fisher's z."""
+    """Each has its variance and no two go together. A false alarm has probability 2e-9 at most: 9
+    coordinates with 2e-10 each, 36 pairs at 7 standard deviations of Fisher's z."""
     n = 400
     event = Gaussian(2**25, 2.0**25)
     zeros = np.zeros(SHAPE.rank, dtype=np.int64)
@@ -87,10 +98,14 @@ def test_every_coordinate_has_noise_of_its_own() -> None:
     assert (squares > low).all(), "a coordinate has too little noise"
     assert (squares < high).all(), "a coordinate has too much noise"
     together = np.asarray(np.corrcoef(noise.T))[np.triu_indices(SHAPE.rank, 1)]
-    assert np.max(np.abs(together)) < math.tanh(7 / math.sqrt(n - 3)), "two coordinates share their noise"
+    assert np.max(np.abs(together)) < math.tanh(7 / math.sqrt(n - 3)), (
+        "two coordinates share their noise"
+    )
 
 
-def test_noise_is_drawn_only_where_opendp_says_that_its_domain_holds_the_sum(tmp_path: Path) -> None:
+def test_noise_is_drawn_only_where_opendp_says_that_its_domain_holds_the_sum(
+    tmp_path: Path,
+) -> None:
     ledger = Ledger.create(sqlite(tmp_path, "member.db"), BUDGET)
     with watched(GAUSSIAN, member=False) as draws:
         with pytest.raises(InputError, match="64-bit integers"):
@@ -98,7 +113,9 @@ def test_noise_is_drawn_only_where_opendp_says_that_its_domain_holds_the_sum(tmp
         assert draws == []
 
 
-def test_a_choice_is_drawn_only_where_opendp_says_that_its_domain_holds_the_scores(tmp_path: Path) -> None:
+def test_a_choice_is_drawn_only_where_opendp_says_that_its_domain_holds_the_scores(
+    tmp_path: Path,
+) -> None:
     ledger = Ledger.create(sqlite(tmp_path, "member.db"), PURE)
     with watched(NOISY_MAX, member=False) as draws:
         with pytest.raises(InputError, match="64-bit integers"):
@@ -120,7 +137,7 @@ def test_a_simulation_says_that_it_is_not_private() -> None:
     assert str(simulated.guarantee).startswith("NOT PRIVATE")
 
 
-# -- the charge comes first ------------------------------------------------------------------------------------
+# -- the charge comes first -----------------------------------------------------------------------
 
 
 def test_a_release_is_charged_on_disk_before_its_noise_is_drawn(tmp_path: Path) -> None:
@@ -147,13 +164,18 @@ def test_a_choice_is_charged_on_disk_before_it_is_drawn(tmp_path: Path) -> None:
 
 
 def charged(url: str) -> list[tuple[str, bool, bool]]:
-    """What another process would see of the ledger now: requests, whether they have an answer, whether they cost."""
+    """What another process would see of the ledger now: requests, whether they have an answer,
+    whether they cost."""
     ledger = Ledger.open(url)
-    return [(charge.request, charge.answered, ledger.spent >= charge.cost > 0) for charge in ledger.charges()]
+    return [
+        (charge.request, charge.answered, ledger.spent >= charge.cost > 0)
+        for charge in ledger.charges()
+    ]
 
 
 def test_a_repeated_request_is_answered_from_the_ledger(tmp_path: Path) -> None:
-    """It draws nothing and costs nothing; who was overtaken while drawing returns what the other one stored."""
+    """It draws nothing and costs nothing; who was overtaken while drawing returns what the other
+    one stored."""
     ledger = Ledger.create(sqlite(tmp_path, "again.db"), PURE)
     event = PermuteAndFlip(0.25)
     assert ledger.spend("a", event, {}, lambda: b"first") == b"first"
@@ -190,16 +212,20 @@ def test_a_release_of_more_records_is_another_request(tmp_path: Path) -> None:
         release_gaussian(some_sum(41), BUDGET, ledger, "fit", {})
 
 
-# -- what it costs ---------------------------------------------------------------------------------------------
+# -- what it costs --------------------------------------------------------------------------------
 
 
 def exact_delta(epsilon: float, mu: float) -> float:
-    """The smallest delta of the Gaussian mechanism with this ratio of sensitivity to noise (Balle and Wang, 2018)."""
-    return math.exp(log_ndtr(mu / 2 - epsilon / mu)) - math.exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu))
+    """The smallest delta of the Gaussian mechanism with this ratio of sensitivity to noise (Balle
+    and Wang, 2018)."""
+    return math.exp(log_ndtr(mu / 2 - epsilon / mu)) - math.exp(
+        epsilon + log_ndtr(-mu / 2 - epsilon / mu)
+    )
 
 
 def test_the_noise_keeps_what_the_budget_promises(tmp_path: Path) -> None:
-    """By the exact curve of the Gaussian mechanism, with the distance that opposite records can move the sum."""
+    """By the exact curve of the Gaussian mechanism, with the distance that opposite records can
+    move the sum."""
     for epsilon in (0.1, 0.3, 1.0, 3.0):
         budget = Budget(epsilon=epsilon, delta=1e-6)
         ledger = Ledger.create(sqlite(tmp_path, f"noise-{epsilon}.db"), budget)
@@ -212,7 +238,8 @@ def test_the_noise_keeps_what_the_budget_promises(tmp_path: Path) -> None:
 
 
 def test_rho_is_never_converted_to_less_epsilon_than_it_is() -> None:
-    """A Gaussian mechanism with mu^2 = 2 rho is rho-zCDP: no valid conversion is below its exact epsilon."""
+    """A Gaussian mechanism with mu^2 = 2 rho is rho-zCDP: no valid conversion is below its exact
+    epsilon."""
     for rho in (1e-4, 0.01, 0.2, 2.0):
         for delta in (1e-9, 1e-6, 1e-3):
             epsilon = epsilon_of_rho(rho, delta)
@@ -220,14 +247,17 @@ def test_rho_is_never_converted_to_less_epsilon_than_it_is() -> None:
 
 
 def test_choices_cost_what_their_composition_needs(tmp_path: Path) -> None:
-    """An exponential choice is epsilon^2 / 8 in rho, permute-and-flip epsilon^2 / 2, both epsilon in a pure ledger."""
+    """An exponential choice is epsilon^2 / 8 in rho, permute-and-flip epsilon^2 / 2, both epsilon
+    in a pure ledger."""
     for budget, event, least in (
         (Budget(rho=1.0), Exponential(1.0), 1 / 8),
         (Budget(rho=1.0), PermuteAndFlip(1.0), 1 / 2),
         (PURE, Exponential(0.5), 1 / 2),
         (PURE, PermuteAndFlip(0.5), 1 / 2),
     ):
-        ledger = Ledger.create(sqlite(tmp_path, f"{budget.measure}-{type(event).__name__}.db"), budget)
+        ledger = Ledger.create(
+            sqlite(tmp_path, f"{budget.measure}-{type(event).__name__}.db"), budget
+        )
         ledger.spend("a", event, {}, lambda: b"x")
         assert ledger.spent >= least, "a choice is charged less than it costs"
         ledger.spend("b", event, {}, lambda: b"x")
@@ -254,10 +284,12 @@ def test_a_budget_cannot_be_passed(tmp_path: Path) -> None:
     assert ledger.remaining == 0.25
 
 
-# -- choices ---------------------------------------------------------------------------------------------------
+# -- choices --------------------------------------------------------------------------------------
 
 
-def choice(tmp_path: Path, budget: Budget, total: PrivateSum, theta: Any, epsilon: float) -> tuple[int, str, Draw]:
+def choice(
+    tmp_path: Path, budget: Budget, total: PrivateSum, theta: Any, epsilon: float
+) -> tuple[int, str, Draw]:
     """One choice: its index, the kind of its charge, and how OpenDP drew it."""
     ledger = Ledger.create(sqlite(tmp_path, f"choice-{budget.measure}-{len(theta)}.db"), budget)
     with no_other_randomness(), watched(NOISY_MAX) as draws:
@@ -274,7 +306,10 @@ def test_a_choice_is_drawn_by_the_mechanism_that_is_charged(tmp_path: Path) -> N
     """OpenDP makes the exponential mechanism for zCDP and permute-and-flip for pure epsilon."""
     theta = some_weights()
     total = some_sum()
-    drawn_by = {"exponential": dp.zero_concentrated_divergence(), "permuteandflip": dp.max_divergence()}
+    drawn_by = {
+        "exponential": dp.zero_concentrated_divergence(),
+        "permuteandflip": dp.max_divergence(),
+    }
     for budget in (PURE, BUDGET):
         chosen, kind, draw = choice(tmp_path, budget, total, theta, 0.1)
         assert draw.measure == drawn_by[kind], "another mechanism is drawn than is charged"
@@ -288,7 +323,8 @@ def test_a_choice_is_drawn_by_the_mechanism_that_is_charged(tmp_path: Path) -> N
 
 
 def test_the_noise_of_a_choice_covers_every_pair_of_candidates(tmp_path: Path) -> None:
-    """Scores of two candidates move apart by at most 2C |theta_x - theta_y|, and the scale is that over epsilon."""
+    """Scores of two candidates move apart by at most 2C |theta_x - theta_y|, and the scale is that
+    over epsilon."""
     for candidates in (2, 12):
         theta = some_weights(candidates, seed=candidates)
         _, _, draw = choice(tmp_path, BUDGET, some_sum(), theta, 0.1)
@@ -306,23 +342,34 @@ def test_the_sensitivity_of_scores_is_at_least_what_any_pair_can_move() -> None:
                 assert sensitivity(theta, SHAPE) ** 2 >= least, "two scores can move farther apart"
 
 
-# -- the database ----------------------------------------------------------------------------------------------
+# -- the database ---------------------------------------------------------------------------------
 
 
 def test_every_connection_waits_until_a_commit_is_on_disk(tmp_path: Path) -> None:
-    """SQLite's synchronous is FULL (2) or EXTRA (3): anything less may lose a commit in a power cut."""
+    """SQLite's synchronous is FULL (2) or EXTRA (3): anything less may lose a commit in a power
+    cut."""
     url = sqlite(tmp_path, "durable.db")
-    for engine in (connect(url), connect(url, create=False), Ledger.at(url, PURE)._engine, Ledger.open(url)._engine):
+    for engine in (
+        connect(url),
+        connect(url, create=False),
+        Ledger.at(url, PURE)._engine,
+        Ledger.open(url)._engine,
+    ):
         with engine.connect() as connection:
             level = connection.exec_driver_sql("PRAGMA synchronous").scalar_one()
             assert level >= 2, "a commit returns before it is on disk"
 
 
 def test_a_server_that_commits_asynchronously_is_told_not_to() -> None:
-    """PostgreSQL's synchronous_commit is switched on, and the switch committed, before a connection is used."""
+    """PostgreSQL's synchronous_commit is switched on, and the switch committed, before a connection
+    is used."""
     engine = _server(make_url("postgresql+psycopg://nobody@nowhere/study"))
     connection = mock.MagicMock()
-    ours = [listener for listener in engine.pool.dispatch.connect if listener.__module__.startswith("tacit")]
+    ours = [
+        listener
+        for listener in engine.pool.dispatch.connect
+        if listener.__module__.startswith("tacit")
+    ]
     for listener in ours:
         listener(connection, None)
     said = " ".join(str(call.args[0]) for call in connection.cursor().execute.call_args_list)
@@ -340,7 +387,8 @@ def test_an_error_of_the_database_hides_what_was_written(tmp_path: Path) -> None
     ledger = Ledger.create(url, PURE)
     with connect(url).begin() as connection:
         connection.exec_driver_sql(
-            "CREATE TRIGGER broken BEFORE INSERT ON tacit_charges BEGIN SELECT RAISE(ABORT, 'broken'); END"
+            "CREATE TRIGGER broken BEFORE INSERT ON tacit_charges BEGIN SELECT RAISE(ABORT, "
+            "'broken'); END"
         )
     with pytest.raises(DBAPIError) as caught:
         ledger.spend("a", PermuteAndFlip(0.1), {}, never, binding=SECRET)

@@ -1,6 +1,8 @@
-"""A whole study: what is played, which rounds count, what a second look and a saved policy are made from.
+"""A whole study: what is played, which rounds count, what a second look and a saved policy are made
+from.
 
-Deterministic unless a docstring states an error rate. Every test here is the guard of mutants in `test_mutants.py`.
+Deterministic unless a docstring states an error rate. Every test here is the guard of mutants in
+`test_mutants.py`.
 """
 
 from __future__ import annotations
@@ -21,12 +23,11 @@ from scipy import stats
 import tacit
 from helpers import BUDGET, records, small_problem, sqlite
 from logs import COLUMNS, log_table, total
-from tacit import Bandit, Budget, Design, Ledger, Policy, RequestConflictError, StateError
-from tacit.collect import Checkpoint, Job, collect_here
+from tacit import Budget, Design, Ledger, Policy, RequestConflictError, StateError, Study
+from tacit._typing import Floats
 from tacit.core import release_choice
-from tacit.files import ProblemFile
+from tacit.logs import Checkpoint, Job, ProblemFile, collect_here
 from tacit.progress import silent
-from tacit.tables import Floats
 from test_trusted_release import exact_delta
 from witness import GAUSSIAN, always, watched
 
@@ -36,10 +37,18 @@ ROUNDS = 20
 FIRST = Design.build(small_problem(), horizon=300, budget=BUDGET, looks=2, **SMALL)
 
 
-def study(tmp_path: Path, name: str, seed: int = 0, rounds: int = ROUNDS, users: Any = None, **options: Any) -> Bandit:
-    """Some rounds; every fourth has no reward. The design and the actions are the same for every seed."""
+def study(
+    tmp_path: Path,
+    name: str,
+    seed: int = 0,
+    rounds: int = ROUNDS,
+    users: Any = None,
+    **options: Any,
+) -> Study:
+    """Some rounds; every fourth has no reward. The design and the actions are the same for every
+    seed."""
     chosen: dict[str, Any] = {"horizon": 3 * ROUNDS, "budget": BUDGET} | SMALL | options
-    bandit = Bandit.create(sqlite(tmp_path, name), small_problem(), **chosen)
+    bandit = Study.create(sqlite(tmp_path, name), small_problem(), **chosen)
     bandit._rng = np.random.default_rng(5)
     _, contexts, rewards = records(rounds, seed)
     asked = bandit.ask_many(contexts, users=users)
@@ -52,7 +61,9 @@ def study(tmp_path: Path, name: str, seed: int = 0, rounds: int = ROUNDS, users:
 def rounds_on_disk(path: Path) -> tuple[Floats, Floats]:
     """Joint points and rewards as they stand in the database's file, read without Tacit."""
     connection = sqlite3.connect(path)
-    rows = connection.execute("SELECT action, context, reward FROM tacit_rounds ORDER BY number").fetchall()
+    rows = connection.execute(
+        "SELECT action, context, reward FROM tacit_rounds ORDER BY number"
+    ).fetchall()
     connection.close()
     points = np.array([np.frombuffer(action + context, dtype="<f8") for action, context, _ in rows])
     return points, np.array([np.nan if reward is None else reward for _, _, reward in rows])
@@ -68,18 +79,22 @@ def exact_sum(design: Design, path: Path, rounds: int = ROUNDS) -> list[int]:
 
 def same_designs(one: Design, other: Design) -> bool:
     """To the last bit, with everything that is kept of them."""
-    ours, theirs = one.arrays(), other.arrays()
-    same = ours.keys() == theirs.keys() and all(np.array_equal(ours[name], theirs[name]) for name in ours)
+    ours = one.arrays()
+    theirs = other.arrays()
+    same = ours.keys() == theirs.keys() and all(
+        np.array_equal(ours[name], theirs[name]) for name in ours
+    )
     return same and one.facts() == other.facts() and one.fingerprint == other.fingerprint
 
 
-# -- which rounds count ----------------------------------------------------------------------------------------
+# -- which rounds count ---------------------------------------------------------------------------
 
 
 def test_a_release_counts_every_round_once_in_each_look(tmp_path: Path) -> None:
-    """With pages of seven rounds: the sums that OpenDP is given are those of the rounds on disk, in integers."""
+    """With pages of seven rounds: the sums that OpenDP is given are those of the rounds on disk, in
+    integers."""
     bandit = study(tmp_path, "once.db")
-    with mock.patch("tacit.bandit.store.PAGE", 7), watched(GAUSSIAN) as draws:
+    with mock.patch("tacit.study.store.PAGE", 7), watched(GAUSSIAN) as draws:
         bandit.release()
     second = bandit._store.second()
     assert second is not None
@@ -96,9 +111,14 @@ def test_a_decision_counts_every_round_once(tmp_path: Path) -> None:
         sums.append((whole.records, [int(v) for v in whole._value()]))
         return release_choice(whole, *arguments, **named)
 
-    with mock.patch("tacit.bandit.store.PAGE", 7), mock.patch("tacit.once.release_choice", noted):
-        bandit.decide_once(HERE, epsilon=0.01)
-    assert sums == [(ROUNDS, exact_sum(bandit.design, tmp_path / "decide.db"))], "a round counts twice, or not at all"
+    with (
+        mock.patch("tacit.study.store.PAGE", 7),
+        mock.patch("tacit.single_decision.decision.release_choice", noted),
+    ):
+        bandit.release_decision(HERE, epsilon=0.01)
+    assert sums == [(ROUNDS, exact_sum(bandit.design, tmp_path / "decide.db"))], (
+        "a round counts twice, or not at all"
+    )
 
 
 def test_only_the_rounds_asked_for_are_read(tmp_path: Path) -> None:
@@ -106,7 +126,7 @@ def test_only_the_rounds_asked_for_are_read(tmp_path: Path) -> None:
     bandit = study(tmp_path, "last.db")
     points, _ = rounds_on_disk(tmp_path / "last.db")
     for last in (1, 6, 7, 8, 13, ROUNDS):
-        with mock.patch("tacit.bandit.store.PAGE", 7):
+        with mock.patch("tacit.study.store.PAGE", 7):
             read = np.vstack([page for page, _, _ in bandit._store.rounds(last)])
         assert np.array_equal(read, points[:last]), "pages of rounds overlap, or leave a round out"
 
@@ -118,22 +138,32 @@ def test_the_rounds_of_a_user_together_stay_in_the_ball(tmp_path: Path) -> None:
         bandit.release()
     for draw in draws:
         norm2 = sum(value**2 for value in draw.argument)
-        assert norm2 <= bandit.design.encoding.bound**2, "one user moves the sum by more than the bound"
+        assert norm2 <= bandit.design.encoding.bound**2, (
+            "one user moves the sum by more than the bound"
+        )
 
 
-# -- what is played --------------------------------------------------------------------------------------------
+# -- what is played -------------------------------------------------------------------------------
 
 
-def played(bandit: Bandit, contexts: Any) -> list[float]:
+def played(bandit: Study, contexts: Any) -> list[float]:
     return [decision.action["dose"] for decision in bandit.ask_many(contexts)]
 
 
 def test_actions_do_not_depend_on_contexts(tmp_path: Path) -> None:
-    """The same coins play the same actions whoever comes, and what is played is what is written down."""
-    bandit = Bandit.create(sqlite(tmp_path, "played.db"), small_problem(), horizon=1000, budget=BUDGET, **SMALL)
+    """The same coins play the same actions whoever comes, and what is played is what is written
+    down."""
+    bandit = Study.create(
+        sqlite(tmp_path, "played.db"), small_problem(), horizon=1000, budget=BUDGET, **SMALL
+    )
     _, contexts, _ = records(50)
     found = []
-    for shown in (contexts, contexts[::-1], np.tile([18.0, 40.0], (50, 1)), np.full((50, 2), np.nan)):
+    for shown in (
+        contexts,
+        contexts[::-1],
+        np.tile([18.0, 40.0], (50, 1)),
+        np.full((50, 2), np.nan),
+    ):
         bandit._rng = np.random.default_rng(5)
         found.append(played(bandit, shown))
     assert all(actions == found[0] for actions in found), "an action depends on a context"
@@ -142,9 +172,11 @@ def test_actions_do_not_depend_on_contexts(tmp_path: Path) -> None:
 
 
 def test_every_question_has_fresh_coins(tmp_path: Path) -> None:
-    """From the operating system, each time, so also after a fork. They are uniform; a false alarm has probability
-    1e-10."""
-    bandit = Bandit.create(sqlite(tmp_path, "coins.db"), small_problem(), horizon=3000, budget=BUDGET, **SMALL)
+    """From the operating system, each time, so also after a fork. They are uniform; a false alarm
+    has probability 1e-10."""
+    bandit = Study.create(
+        sqlite(tmp_path, "coins.db"), small_problem(), horizon=3000, budget=BUDGET, **SMALL
+    )
     make = np.random.default_rng
     seeds: list[tuple[Any, ...]] = []
 
@@ -160,11 +192,12 @@ def test_every_question_has_fresh_coins(tmp_path: Path) -> None:
     assert stats.kstest(np.array(once + again) / 100, "uniform").pvalue > 1e-10
 
 
-# -- a second look ---------------------------------------------------------------------------------------------
+# -- a second look --------------------------------------------------------------------------------
 
 
 def test_a_study_designs_its_second_look_from_the_first_release_alone(tmp_path: Path) -> None:
-    """Studies with other people in them, whose first release came out the same, go on with the same design."""
+    """Studies with other people in them, whose first release came out the same, go on with the same
+    design."""
     designs = []
     for seed in (0, 1):
         bandit = study(tmp_path, f"second-{seed}.db", seed)
@@ -196,14 +229,17 @@ def test_a_fit_designs_its_second_look_from_the_first_release_alone(tmp_path: Pa
 
 
 def test_two_looks_together_keep_what_the_budget_promises(tmp_path: Path) -> None:
-    """By the exact curve of the Gaussian mechanism, composed: mu^2 adds up. The policy promises no more than that."""
+    """By the exact curve of the Gaussian mechanism, composed: mu^2 adds up. The policy promises no
+    more than that."""
     bandit = study(tmp_path, "both.db")
     with watched(GAUSSIAN) as draws:
         policy = bandit.release()
     mu = math.sqrt(sum((bandit.design.encoding.sensitivity / draw.scale) ** 2 for draw in draws))
     assert len(draws) == 2
     assert exact_delta(1.0, mu) <= 1e-6, "two looks spend more than the budget"
-    assert exact_delta(policy.guarantee.epsilon, mu) <= policy.guarantee.delta, "a policy promises too much"
+    assert exact_delta(policy.guarantee.epsilon, mu) <= policy.guarantee.delta, (
+        "a policy promises too much"
+    )
 
 
 def test_a_second_look_after_a_simulated_one_is_not_private(tmp_path: Path) -> None:
@@ -215,11 +251,12 @@ def test_a_second_look_after_a_simulated_one_is_not_private(tmp_path: Path) -> N
     assert str(policy.guarantee).startswith("NOT PRIVATE")
 
 
-# -- a saved policy --------------------------------------------------------------------------------------------
+# -- a saved policy -------------------------------------------------------------------------------
 
 
 def saved(tmp_path: Path, seed: int) -> tuple[Policy, Path, Ledger, list[int]]:
-    """A policy of other records for every seed, with the same released vector, and the exact sum behind it."""
+    """A policy of other records for every seed, with the same released vector, and the exact sum
+    behind it."""
     template = tmp_path / "template.db"
     if not template.exists():
         Ledger.create(f"sqlite:///{template}", Budget(rho=1.0))
@@ -233,12 +270,19 @@ def saved(tmp_path: Path, seed: int) -> tuple[Policy, Path, Ledger, list[int]]:
 
 def test_a_saved_policy_depends_on_records_through_the_release_alone(tmp_path: Path) -> None:
     """Byte for byte in its files, and in whatever it and the ledger show."""
-    (one, here, bill, values), (other, there, bills, others) = (saved(tmp_path, seed) for seed in (0, 1))
+    (one, here, bill, values), (other, there, bills, others) = (
+        saved(tmp_path, seed) for seed in (0, 1)
+    )
     assert values != others
     for name in sorted(path.name for path in here.iterdir()):
-        assert (here / name).read_bytes() == (there / name).read_bytes(), f"{name} depends on the exact sum"
+        assert (here / name).read_bytes() == (there / name).read_bytes(), (
+            f"{name} depends on the exact sum"
+        )
     assert (one.facts, one.receipt, repr(one)) == (other.facts, other.receipt, repr(other))
-    shown = [[(charge.request, charge.kind, charge.parameters) for charge in each.charges()] for each in (bill, bills)]
+    shown = [
+        [(charge.request, charge.kind, charge.parameters) for charge in each.charges()]
+        for each in (bill, bills)
+    ]
     assert shown[0] == shown[1], "the ledger shows the exact sum"
 
 
@@ -249,7 +293,13 @@ def test_a_saved_policy_holds_no_number_of_the_exact_sum(tmp_path: Path) -> None
     assert len(large) > FIRST.rank
     unit = FIRST.encoding.bound
     layout = FIRST.layout
-    roots = [1.0, *(math.sqrt(s) for s in (layout.influence_share, layout.context_share, layout.energy_share))]
+    roots = [
+        1.0,
+        *(
+            math.sqrt(s)
+            for s in (layout.influence_share, layout.context_share, layout.energy_share)
+        ),
+    ]
     numbers = list(_numbers(json.loads((folder / "policy.json").read_text())))
     with np.load(folder / "policy.npz") as arrays:
         numbers += [float(v) for name in arrays.files for v in arrays[name].ravel()]
@@ -257,7 +307,9 @@ def test_a_saved_policy_holds_no_number_of_the_exact_sum(tmp_path: Path) -> None
     for root in roots:
         for wanted in (large, large / unit, large / root, large / unit / root):
             at = np.clip(np.searchsorted(held, np.abs(wanted) * (1 - 1e-12)), 0, len(held) - 1)
-            assert not np.isclose(held[at], np.abs(wanted), rtol=1e-11, atol=0).any(), "a file holds the exact sum"
+            assert not np.isclose(held[at], np.abs(wanted), rtol=1e-11, atol=0).any(), (
+                "a file holds the exact sum"
+            )
 
 
 def _numbers(value: Any) -> Any:
@@ -269,14 +321,14 @@ def _numbers(value: Any) -> Any:
         yield float(value)
 
 
-# -- requests and errors ---------------------------------------------------------------------------------------
+# -- requests and errors --------------------------------------------------------------------------
 
 
 def test_a_decision_is_not_given_to_another_visitor(tmp_path: Path) -> None:
     bandit = study(tmp_path, "visitor.db")
-    bandit.decide_once(HERE, epsilon=0.01, request="who")
+    bandit.release_decision(HERE, epsilon=0.01, request="who")
     with pytest.raises(RequestConflictError):
-        bandit.decide_once({"age": 20.0, "weight": 50.0}, epsilon=0.01, request="who")
+        bandit.release_decision({"age": 20.0, "weight": 50.0}, epsilon=0.01, request="who")
 
 
 def test_an_error_about_a_round_shows_no_reward(tmp_path: Path) -> None:

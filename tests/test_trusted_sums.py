@@ -1,4 +1,5 @@
-"""The way in: what one record, or one user, can add to the sum, and that no record changes what another one adds.
+"""The way in: what one record, or one user, can add to the sum, and that no record changes what
+another one adds.
 
 Deterministic. Every test here is the guard of mutants in `test_mutants.py`.
 """
@@ -22,15 +23,15 @@ import tacit
 from helpers import BUDGET, records, small_design, small_problem, sqlite
 from logs import COLUMNS, collected, log_table, sum_of, total, work_on
 from tacit import Ledger, StateError, kernels
-from tacit.arrays import NUMPY
-from tacit.contexts import PublicSample, private_marginals
+from tacit._typing import Floats
+from tacit.contexts import PublicSample, release_marginals
 from tacit.core import Encoding, PrivateSum, private_sum
 from tacit.core.release import RELATIONS
 from tacit.design import Design
 from tacit.design.choices import choose_layout
 from tacit.design.features import shrinkage
-from tacit.files import pieces
-from tacit.tables import Floats
+from tacit.logs import pieces
+from tacit.numerics.engine import NUMPY
 
 DESIGN = small_design()
 SECRET = 31337.4242
@@ -45,7 +46,7 @@ def sum_after(total: PrivateSum) -> list[int]:
     return [int(v) for v in total._value()]
 
 
-# -- one record, one user --------------------------------------------------------------------------------------
+# -- one record, one user -------------------------------------------------------------------------
 
 
 def nasty_rows(rank: int) -> Floats:
@@ -53,7 +54,9 @@ def nasty_rows(rank: int) -> Floats:
     rng = np.random.default_rng(rank)
     directions = rng.normal(size=(200, rank))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    sizes = np.concatenate([np.linspace(0.0, 1.0, 50), 1 + np.geomspace(1e-16, 1e-3, 50), np.geomspace(1, 1e300, 100)])
+    sizes = np.concatenate(
+        [np.linspace(0.0, 1.0, 50), 1 + np.geomspace(1e-16, 1e-3, 50), np.geomspace(1, 1e300, 100)]
+    )
     odd = np.zeros((6, rank))
     odd[:, 0] = [np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324]
     odd[2:4, -1] = np.nan
@@ -67,7 +70,9 @@ def test_no_record_leaves_the_ball() -> None:
         with np.errstate(all="ignore"):
             units = encoding.encode(rows)
         assert max(norms2(units)) <= encoding.bound**2, "a record is longer than the bound"
-        assert not units[~np.isfinite(rows).all(axis=1)].any(), "a record that holds no number adds something"
+        assert not units[~np.isfinite(rows).all(axis=1)].any(), (
+            "a record that holds no number adds something"
+        )
 
 
 def test_integers_from_anywhere_are_shrunk_into_the_ball() -> None:
@@ -88,7 +93,9 @@ def test_integers_from_anywhere_are_shrunk_into_the_ball() -> None:
 def test_the_sensitivity_is_the_distance_of_opposite_records() -> None:
     encoding = Encoding(rank=3, horizon=1000)
     here, there = encoding.encode(np.array([[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]]))
-    assert encoding.sensitivity**2 >= norms2([here - there])[0], "replacing a record moves the sum farther"
+    assert encoding.sensitivity**2 >= norms2([here - there])[0], (
+        "replacing a record moves the sum farther"
+    )
 
 
 def test_all_records_of_a_user_together_stay_in_the_ball() -> None:
@@ -105,7 +112,9 @@ def test_all_records_of_a_user_together_stay_in_the_ball() -> None:
     nameless = private_sum(encoding, "user")
     nameless.add(np.repeat(row, 4, axis=0), 4, [None, "", float("nan"), None])
     for found in (one, nameless):
-        assert norms2([found._value()])[0] <= encoding.bound**2, "one user moves the sum by more than the bound"
+        assert norms2([found._value()])[0] <= encoding.bound**2, (
+            "one user moves the sum by more than the bound"
+        )
 
 
 def test_a_sum_that_was_merged_is_spent() -> None:
@@ -149,7 +158,7 @@ def test_a_sum_does_not_show_itself() -> None:
             copy.deepcopy(private)
 
 
-# -- what reaches the core -------------------------------------------------------------------------------------
+# -- what reaches the core ------------------------------------------------------------------------
 
 
 @contextmanager
@@ -184,7 +193,8 @@ def problems() -> list[tacit.Problem]:
 
 
 def test_the_shares_of_a_row_add_up_to_one() -> None:
-    """For every layout, at the records that write most. The core would shrink more, and all records with it."""
+    """For every layout, at the records that write most. The core would shrink more, and all records
+    with it."""
     rng = np.random.default_rng(0)
     q = rng.normal(size=(64, 6)) * np.geomspace(1e-3, 1e3, 64)[:, None]
     q[-1] *= 100.0 / np.linalg.norm(q[-1])
@@ -195,9 +205,13 @@ def test_the_shares_of_a_row_add_up_to_one() -> None:
                 layout = choose_layout(problem, 6, BUDGET, share, plain, first)
                 for clip in (0.01, 1.0):
                     for y in (-1.0, 1.0):
-                        rows = layout.rows(q, shrinkage(q, clip) / clip, np.full(64, y), contexts, np.ones(64))
+                        rows = layout.rows(
+                            q, shrinkage(q, clip) / clip, np.full(64, y), contexts, np.ones(64)
+                        )
                         assert rows.shape == (64, layout.size)
-                        assert longest2(rows) <= 1 + 1e-9, "the blocks of a row add up to more than 1"
+                        assert longest2(rows) <= 1 + 1e-9, (
+                            "the blocks of a row add up to more than 1"
+                        )
                         assert longest2(rows) >= 1 - 1e-9, "a part of the budget is never used"
 
 
@@ -215,7 +229,9 @@ def test_what_records_write_fits_into_the_ball_before_the_core_looks() -> None:
 
 
 def small_two_looks(problem: tacit.Problem) -> Design:
-    return Design.build(problem, horizon=300, budget=BUDGET, rng=0, rank=8, tau=10.0, public_points=500, looks=2)
+    return Design.build(
+        problem, horizon=300, budget=BUDGET, rng=0, rank=8, tau=10.0, public_points=500, looks=2
+    )
 
 
 def earlier_of(design: Design, reach: float) -> Any:
@@ -223,7 +239,9 @@ def earlier_of(design: Design, reach: float) -> Any:
     released = design.statistic().simulate_release(np.random.default_rng(0)).released
     assert released is not None
     weights = np.random.default_rng(1).normal(size=design.rank)
-    return tacit.design.earlier.Earlier(weights, 0.0, reach, 0.9, released.guarantee, design, released)
+    return tacit.design.earlier.Earlier(
+        weights, 0.0, reach, 0.9, released.guarantee, design, released
+    )
 
 
 def test_the_marginals_of_a_table_fit_into_the_ball_before_the_core_looks(tmp_path: Path) -> None:
@@ -232,7 +250,7 @@ def test_the_marginals_of_a_table_fit_into_the_ball_before_the_core_looks(tmp_pa
     for pairs in (True, False):
         ledger = Ledger.create(sqlite(tmp_path, f"marginals-{pairs}.db"), BUDGET)
         with rows_that_enter() as entered:
-            private_marginals(table, domain, budget=BUDGET, ledger=ledger, pairs=pairs)
+            release_marginals(table, domain, budget=BUDGET, ledger=ledger, pairs=pairs)
         assert longest2(np.vstack(entered)) <= 1 + 1e-9, "a context writes more than its share"
 
 
@@ -241,13 +259,13 @@ def test_marginals_promise_records_and_nothing_about_users(tmp_path: Path) -> No
     domain = small_problem().contexts
     table = domain.sample(60, np.random.default_rng(0))
     ledger = Ledger.create(sqlite(tmp_path, "unit.db"), BUDGET)
-    learned = private_marginals(table, domain, budget=BUDGET, ledger=ledger)
+    learned = release_marginals(table, domain, budget=BUDGET, ledger=ledger)
     assert learned.guarantee.unit == "record"
     assert learned.guarantee.relation == RELATIONS["record"]
     assert ledger.charges()[0].parameters["unit"] == "record"
 
 
-# -- records do not see each other -----------------------------------------------------------------------------
+# -- records do not see each other ----------------------------------------------------------------
 
 
 def test_every_block_of_records_has_the_same_height() -> None:
@@ -272,7 +290,8 @@ def test_every_block_of_records_has_the_same_height() -> None:
 
 
 class Watching:
-    """A kernel of somebody's own that looks at all the rows that it is given, and is narrower where they differ."""
+    """A kernel of somebody's own that looks at all the rows that it is given, and is narrower where
+    they differ."""
 
     def __call__(self, A: Any, B: Any) -> Any:
         distance2 = np.sum((A[:, None, :] - B[None, :, :]) ** 2, axis=2)
@@ -299,7 +318,9 @@ def test_the_sum_is_the_sum_of_its_records_alone() -> None:
         alone = np.zeros(design.encoding.rank, dtype=np.int64)
         for i in range(len(doses)):
             mine = slice(i, i + 1)
-            alone += design.statistic().add(doses[mine], contexts[mine], rewards[mine])._sum._value()
+            alone += (
+                design.statistic().add(doses[mine], contexts[mine], rewards[mine])._sum._value()
+            )
         assert total(together) == alone.tolist(), "what a record adds depends on its company"
 
 
@@ -330,7 +351,9 @@ def test_every_row_of_a_kernel_is_about_its_own_point() -> None:
             crowd = others.copy()
             crowd[:5] = batch[:5]
             found = kernel(crowd, landmarks)
-            assert np.array_equal(found[:5], expected[:5]), "a row of a kernel depends on another row"
+            assert np.array_equal(found[:5], expected[:5]), (
+                "a row of a kernel depends on another row"
+            )
 
 
 def test_every_row_of_a_domain_is_about_its_own_record() -> None:
@@ -346,7 +369,9 @@ def test_every_row_of_a_domain_is_about_its_own_record() -> None:
         for far in (-1e6, 0.3, 1e6):
             crowd = batch + far
             crowd[:5] = batch[:5]
-            assert np.array_equal(domain.project(crowd)[:5], expected[:5]), "a record is read in the light of others"
+            assert np.array_equal(domain.project(crowd)[:5], expected[:5]), (
+                "a record is read in the light of others"
+            )
 
 
 def test_threads_share_the_blocks_and_count_each_once() -> None:
@@ -354,14 +379,14 @@ def test_threads_share_the_blocks_and_count_each_once() -> None:
     data = records(12 * NUMPY.rows + 5)
     found = {}
     for cores in (1, 3):
-        with mock.patch("tacit.arrays.cores", lambda cores=cores: cores):
+        with mock.patch("tacit.numerics.engine.cores", lambda cores=cores: cores):
             statistic = design.statistic().add(*data)
         found[cores] = (statistic.records, total(statistic))
     assert found[1][0] == len(data[0])
     assert found[3] == found[1], "a block of records counts twice, or not at all"
 
 
-# -- logs ------------------------------------------------------------------------------------------------------
+# -- logs -----------------------------------------------------------------------------------------
 
 
 def test_cells_of_a_csv_file_are_read_as_they_are_written(tmp_path: Path) -> None:
@@ -377,7 +402,9 @@ def test_cells_of_a_csv_file_are_read_as_they_are_written(tmp_path: Path) -> Non
     assert tables[0].schema == tables[1].schema, "a cell decides the type of its column"
     for column in ("dose", "age", "weight", "reward"):
         plain, other = (table[column].to_pylist() for table in tables)
-        assert [cell for i, cell in enumerate(plain) if i != 20] == [cell for i, cell in enumerate(other) if i != 20]
+        assert [cell for i, cell in enumerate(plain) if i != 20] == [
+            cell for i, cell in enumerate(other) if i != 20
+        ]
     assert tables[0]["age"].to_pylist()[0] == "01", "a cell is not what is written"
 
 
@@ -386,7 +413,7 @@ def test_every_row_of_a_log_counts_once(tmp_path: Path) -> None:
     table = log_table(300)
     path = tmp_path / "log.parquet"
     pq.write_table(table, path, row_group_size=100)
-    with mock.patch("tacit.files.columns.MOST_ROWS", 64):
+    with mock.patch("tacit.logs.columns.MOST_ROWS", 64):
         work = work_on([path])
         assert collected(work) == sum_of(table), "a row of the log counts twice, or not at all"
         spans = list(work_on([path]).todo())

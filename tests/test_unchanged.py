@@ -12,8 +12,9 @@ from unchanged import CASES, STORED
 
 BEFORE: dict[str, Any] = json.loads(STORED.read_text())
 
-# Matrix products round differently on different machines, and an optimiser that starts from them ends elsewhere by a
-# little. The noise has a scale of 8, so a change that matters is far larger than this.
+# Matrix products round differently on different machines, and an optimiser that starts from them
+# ends elsewhere by a little. The noise has a scale of 8, so a change that matters is far larger
+# than this.
 CLOSE = {"released": 5e-3, "record": 1e-4, "user": 1e-4, "decided": 2e-2, "mean": 2e-3}
 
 
@@ -22,7 +23,10 @@ def test_results_are_what_they_were(name: str) -> None:
     now = CASES[name]()
     assert now.keys() == BEFORE[name].keys()
     for key, value in now.items():
-        assert np.allclose(value, BEFORE[name][key], rtol=0.0, atol=CLOSE.get(key, 1e-9)), (name, key)
+        assert np.allclose(value, BEFORE[name][key], rtol=0.0, atol=CLOSE.get(key, 1e-9)), (
+            name,
+            key,
+        )
 
 
 def test_another_seed_would_be_seen() -> None:

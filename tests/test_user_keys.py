@@ -21,18 +21,24 @@ from typer.testing import CliRunner
 
 from helpers import BUDGET, small_problem, sqlite
 from logs import NAMES, collected, total, work_on
-from tacit import Bandit, Design
+from tacit import Design, Study
 from tacit.cli import app
 from tacit.core.saved import packed
 from tacit.core.sums import UserSum
 from tacit.core.users import user_key
-from tacit.files import LogColumns, read_problem
-from tacit.partial import dump, load, load_design, load_partial
+from tacit.logs import LogColumns, dump, load, load_design, load_partial, read_problem
 from tacit.progress import silent
 from test_cli import PROBLEM
 
 DESIGN = Design.build(
-    small_problem(), horizon=1000, budget=BUDGET, rng=0, rank=8, tau=10.0, public_points=1000, unit="user"
+    small_problem(),
+    horizon=1000,
+    budget=BUDGET,
+    rng=0,
+    rank=8,
+    tau=10.0,
+    public_points=1000,
+    unit="user",
 )
 SENSITIVITY = DESIGN.encoding.sensitivity
 
@@ -54,36 +60,148 @@ class Nameless:
 # Each list is one person.
 PEOPLE: dict[str, list[Any]] = {
     "7": [
-        7, 7.0, "7", "7.0", " 7 ", "+7", "07", "7e0", "\uff17", "\u0667", "7\u200b", "\ufeff7", "7\0", "7\n",
-        b"7", b"7\0\0\0", bytearray(b"7"), memoryview(b"7"), np.bytes_(b"7"), np.void(b"7\0"), Named("7"),
-        np.int8(7), np.uint64(7), np.float32(7), np.float64(7), np.longdouble(7), np.complex64(7), 7 + 0j,
-        Decimal(7), Decimal("7.00"), Fraction(7), [7], (b"7",), [[7]], np.array(7), np.array([["7"]]),
-        pa.scalar(7), pa.scalar(b"7"), pa.scalar("7"),
+        7,
+        7.0,
+        "7",
+        "7.0",
+        " 7 ",
+        "+7",
+        "07",
+        "7e0",
+        "\uff17",
+        "\u0667",
+        "7\u200b",
+        "\ufeff7",
+        "7\0",
+        "7\n",
+        b"7",
+        b"7\0\0\0",
+        bytearray(b"7"),
+        memoryview(b"7"),
+        np.bytes_(b"7"),
+        np.void(b"7\0"),
+        Named("7"),
+        np.int8(7),
+        np.uint64(7),
+        np.float32(7),
+        np.float64(7),
+        np.longdouble(7),
+        np.complex64(7),
+        7 + 0j,
+        Decimal(7),
+        Decimal("7.00"),
+        Fraction(7),
+        [7],
+        (b"7",),
+        [[7]],
+        np.array(7),
+        np.array([["7"]]),
+        pa.scalar(7),
+        pa.scalar(b"7"),
+        pa.scalar("7"),
     ],
     "true": [True, 1, "1", np.True_, "true", "TRUE", b"True", pa.scalar(True), [True]],
     "false": [
-        False, 0, "0", "-0", -0.0, "-0.0", np.float32(-0.0), Decimal("-0"), "+0", b"-0", np.False_, "False", "-0e5",
+        False,
+        0,
+        "0",
+        "-0",
+        -0.0,
+        "-0.0",
+        np.float32(-0.0),
+        Decimal("-0"),
+        "+0",
+        b"-0",
+        np.False_,
+        "False",
+        "-0e5",
     ],
     "no one": [
-        None, float("nan"), np.nan, np.float32("nan"), Decimal("nan"), complex("nan"), pd.NA, pd.NaT,
-        np.datetime64("NaT"), np.ma.masked, pa.scalar(None), "", " ", "\t", "\u200b", b"", b"\0\0", "none", "None",
-        "NULL", "nan", "-NaN", "<NA>", "NaT", "NA", "N/A", "#N/A", [], (), [None], np.array([]), Nameless(),
+        None,
+        float("nan"),
+        np.nan,
+        np.float32("nan"),
+        Decimal("nan"),
+        complex("nan"),
+        pd.NA,
+        pd.NaT,
+        np.datetime64("NaT"),
+        np.ma.masked,
+        pa.scalar(None),
+        "",
+        " ",
+        "\t",
+        "\u200b",
+        b"",
+        b"\0\0",
+        "none",
+        "None",
+        "NULL",
+        "nan",
+        "-NaN",
+        "<NA>",
+        "NaT",
+        "NA",
+        "N/A",
+        "#N/A",
+        [],
+        (),
+        [None],
+        np.array([]),
+        Nameless(),
     ],
     "accents": [
-        "Zo\u00eb", "Zoe\u0308", "ZO\u00cb", " zo\u00eb", "Zo\u00eb\u200d", "Zoe\u034f\u0308", "\uff3ao\u00eb",
-        "Zo\u00eb\ufe0f", "zo\u00ad\u00eb", "Zo\u00eb".encode(), "Zo\u00eb".encode() + b"\0\0",
+        "Zo\u00eb",
+        "Zoe\u0308",
+        "ZO\u00cb",
+        " zo\u00eb",
+        "Zo\u00eb\u200d",
+        "Zoe\u034f\u0308",
+        "\uff3ao\u00eb",
+        "Zo\u00eb\ufe0f",
+        "zo\u00ad\u00eb",
+        "Zo\u00eb".encode(),
+        "Zo\u00eb".encode() + b"\0\0",
     ],
-    "spaces": ["Ann  Lee", "ann lee", "ann\u00a0lee", "ann\tlee", " Ann\r\nLee ", "ann\u3000lee", b"Ann Lee\0"],
-    "fillers": ["a\u3164b", "ab", "a\u115fb", "a\uffa0b", "a\U000e0062b", "a\U000e0fffb", "a\u2065b"],
+    "spaces": [
+        "Ann  Lee",
+        "ann lee",
+        "ann\u00a0lee",
+        "ann\tlee",
+        " Ann\r\nLee ",
+        "ann\u3000lee",
+        b"Ann Lee\0",
+    ],
+    "fillers": [
+        "a\u3164b",
+        "ab",
+        "a\u115fb",
+        "a\uffa0b",
+        "a\U000e0062b",
+        "a\U000e0fffb",
+        "a\u2065b",
+    ],
     "order of accents": [
-        "\u1fb4", "\u03b1\u0301\u0345", "\u03b1\u0345\u0301", "\u03b1\u0345\u034f\u0301", "\u03b1\u0345\0\u0301",
+        "\u1fb4",
+        "\u03b1\u0301\u0345",
+        "\u03b1\u0345\u0301",
+        "\u03b1\u0345\u034f\u0301",
+        "\u03b1\u0345\0\u0301",
     ],
     "sharp": ["stra\u00dfe", "STRASSE", "Stra\u1e9ee"],
     "odd bytes": [b"a\xff", "a\\xff", "a\udcff", b"A\xff\0"],
-    "infinite": ["inf", float("inf"), "Infinity", 10**400, "1e999", Decimal("1e400"), Fraction(10**400)],
+    "infinite": [
+        "inf",
+        float("inf"),
+        "Infinity",
+        10**400,
+        "1e999",
+        Decimal("1e400"),
+        Fraction(10**400),
+    ],
     "large": [2**53, 2.0**53, "9007199254740992", np.int64(2**53), "9007199254740993"],
     "uuid": [uuid.UUID(int=10), str(uuid.UUID(int=10)), str(uuid.UUID(int=10)).upper()],
-}  # fmt: skip
+}
 ANYTHING = st.one_of(
     st.text(),
     st.text(st.characters()),  # lone surrogates too
@@ -109,7 +227,19 @@ def test_every_spelling_of_an_id_is_one_user(person: str) -> None:
 
 def test_different_people_have_different_names() -> None:
     assert len({user_key(spellings[0]) for spellings in PEOPLE.values()}) == len(PEOPLE)
-    others = ["zoe", "ann", "annlee", 7.5, "7a", "x7", (1, 2), (1, 3), uuid.UUID(int=11), "a b", pd.Timestamp("2024")]
+    others = [
+        "zoe",
+        "ann",
+        "annlee",
+        7.5,
+        "7a",
+        "x7",
+        (1, 2),
+        (1, 3),
+        uuid.UUID(int=11),
+        "a b",
+        pd.Timestamp("2024"),
+    ]
     assert len({user_key(other) for other in others}) == len(others)
 
 
@@ -149,19 +279,34 @@ def test_what_cannot_be_seen_makes_no_other_person(user: str, other: str, at: in
     assert user_key(user[:at] + other + user[at:]) == user_key(user)
 
 
-@given(number=st.floats(allow_nan=False), written=st.sampled_from(["{!r}", " {!r}", "{:.17g}", "{:E}", "{:.20e}"]))
+@given(
+    number=st.floats(allow_nan=False),
+    written=st.sampled_from(["{!r}", " {!r}", "{:.17g}", "{:E}", "{:.20e}"]),
+)
 def test_numbers_are_compared_by_value(number: float, written: str) -> None:
     text = written.format(number)
-    assert user_key(text) == user_key(float(text)) == user_key(np.float64(text)) == user_key(text.encode())
+    assert (
+        user_key(text)
+        == user_key(float(text))
+        == user_key(np.float64(text))
+        == user_key(text.encode())
+    )
     assert user_key(-0.0 + number) == user_key(Decimal(number)) == user_key(complex(number))
 
 
-# -- what it is for: the sum ----------------------------------------------------------------------------------------
+# -- what it is for: the sum ----------------------------------------------------------------------
 
 
 def table_of(rows: int, reward: float) -> pa.Table:
     """Always the same round: what adds up the fastest."""
-    return pa.table({"dose": [50.0] * rows, "age": [60.0] * rows, "weight": [70.0] * rows, "reward": [reward] * rows})
+    return pa.table(
+        {
+            "dose": [50.0] * rows,
+            "age": [60.0] * rows,
+            "weight": [70.0] * rows,
+            "reward": [reward] * rows,
+        }
+    )
 
 
 def moved2(one: list[int], other: list[int]) -> int:
@@ -186,7 +331,9 @@ def sums_of(users: list[Any]) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("person", PEOPLE)
-def test_one_person_under_all_spellings_moves_the_sum_by_at_most_the_sensitivity(person: str) -> None:
+def test_one_person_under_all_spellings_moves_the_sum_by_at_most_the_sensitivity(
+    person: str,
+) -> None:
     assert_bounded(sums_of(PEOPLE[person]))
 
 
@@ -226,14 +373,18 @@ def write_spellings(folder: Path, reward: float, rows: int = 20) -> list[Path]:
     paths = [folder / name for name in ("bytes.parquet", "text.parquet", "numbers.csv")]
     fixed = pa.array([b"7\0\0\0"] * rows, pa.binary(4))
     pq.write_table(table.append_column("who", fixed), paths[0])
-    pq.write_table(table.append_column("who", pa.array(["7", " 7.0\u200b"] * (rows // 2))), paths[1])
+    pq.write_table(
+        table.append_column("who", pa.array(["7", " 7.0\u200b"] * (rows // 2))), paths[1]
+    )
     pa.csv.write_csv(table.append_column("who", pa.array([7, 7] * (rows // 2))), paths[2])
     return paths
 
 
 def test_one_person_in_files_of_several_types_is_one_user(tmp_path: Path) -> None:
     columns = LogColumns.of(NAMES, "reward", "who", {})
-    assert_bounded([collected(work_on(write_spellings(tmp_path, r), DESIGN, columns)) for r in (0.0, 1.0)])
+    assert_bounded(
+        [collected(work_on(write_spellings(tmp_path, r), DESIGN, columns)) for r in (0.0, 1.0)]
+    )
 
 
 def test_tacit_fit_takes_them_for_one(tmp_path: Path) -> None:
@@ -241,7 +392,12 @@ def test_tacit_fit_takes_them_for_one(tmp_path: Path) -> None:
     sums = []
     for reward in (0.0, 1.0):
         kept = tmp_path / f"kept-{reward}"
-        arguments = [tmp_path / "problem.toml", *write_spellings(tmp_path, reward), "--out", tmp_path / "policy"]
+        arguments = [
+            tmp_path / "problem.toml",
+            *write_spellings(tmp_path, reward),
+            "--out",
+            tmp_path / "policy",
+        ]
         arguments += ["--user", "who", "--rank", "8", "--collect-only", "--checkpoint", kept]
         done = CliRunner().invoke(app, ["fit", *map(str, arguments)])
         assert done.exit_code == 0, done.output
@@ -252,13 +408,19 @@ def test_tacit_fit_takes_them_for_one(tmp_path: Path) -> None:
 
 
 def test_a_study_takes_them_for_one(tmp_path: Path) -> None:
-    small: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 1000, "rng": 0, "unit": "user"}
-    bandit = Bandit.create(sqlite(tmp_path), small_problem(), horizon=500, budget=BUDGET, **small)
+    small: dict[str, Any] = {
+        "rank": 8,
+        "tau": 10.0,
+        "public_points": 1000,
+        "rng": 0,
+        "unit": "user",
+    }
+    bandit = Study.create(sqlite(tmp_path), small_problem(), horizon=500, budget=BUDGET, **small)
     spellings = [user for users in PEOPLE.values() for user in users]
     spellings = [user for user in spellings if not isinstance(user, list | tuple | np.ndarray)]
     asked = bandit.ask_many([[61, 74]] * len(spellings), users=spellings)
     bandit.tell_many([decision.id for decision in asked], [1.0] * len(asked))
-    again = Bandit.open(sqlite(tmp_path))._statistic(len(asked), silent)._sum
+    again = Study.open(sqlite(tmp_path))._statistic(len(asked), silent)._sum
     assert isinstance(again, UserSum)
     assert sorted(again._index) == sorted(user_key(users[0]) for users in PEOPLE.values())
 

@@ -16,16 +16,19 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from helpers import BUDGET, records, small_design, small_problem, sqlite
-from tacit import Bandit, InputError, Policy, Statistic
+from tacit import InputError, Policy, Statistic, Study
 from tacit.core import Encoding, private_sum
 from tacit.core.sums import PrivateSum, UserSum
 from tacit.progress import silent
 
 RECORD = small_design()
 DESIGN = replace(RECORD, unit="user")
-BOUND, SENSITIVITY = DESIGN.encoding.bound, DESIGN.encoding.sensitivity
+BOUND = DESIGN.encoding.bound
+SENSITIVITY = DESIGN.encoding.sensitivity
 WILD = st.one_of(
-    st.floats(allow_nan=True, allow_infinity=True), st.floats(-200, 200), st.sampled_from([1e308, -1e308, 5e-324])
+    st.floats(allow_nan=True, allow_infinity=True),
+    st.floats(-200, 200),
+    st.sampled_from([1e308, -1e308, 5e-324]),
 )
 
 
@@ -39,7 +42,9 @@ def distance2(a: list[int], b: list[int]) -> int:
 
 def statistic(table: np.ndarray, users: Any, design: Any = DESIGN) -> Statistic:
     """Columns: dose, age, weight, reward."""
-    filled: Statistic = design.statistic().add(table[:, :1], table[:, 1:3], table[:, 3], users=users)
+    filled: Statistic = design.statistic().add(
+        table[:, :1], table[:, 1:3], table[:, 3], users=users
+    )
     return filled
 
 
@@ -48,7 +53,7 @@ def rounds(n: int, seed: int = 0) -> np.ndarray:
     return np.column_stack([doses, contexts, rewards])
 
 
-# -- the bound ---------------------------------------------------------------------------------------------------------
+# -- the bound ------------------------------------------------------------------------------------
 
 
 @given(
@@ -64,14 +69,17 @@ def test_replacing_all_of_a_users_rounds_moves_the_sum_by_at_most_the_sensitivit
     table = rounds(len(users), seed)
     neighbour = table.copy()
     mine = users == users[0]
-    neighbour[mine, 1:] = other[: mine.sum()]  # other contexts and rewards; the actions are the algorithm's own coins
+    neighbour[mine, 1:] = other[
+        : mine.sum()
+    ]  # other contexts and rewards; the actions are the algorithm's own coins
     moved = distance2(total(statistic(table, users)), total(statistic(neighbour, users)))
     assert moved <= SENSITIVITY**2
 
 
 @pytest.mark.parametrize("n", [1, 2, 15, 100, 900])
 def test_the_bound_holds_and_is_almost_attained_whatever_the_number_of_rounds(n: int) -> None:
-    """One user, always the same context, rewards all of one sign or all of the other: what adds up the fastest."""
+    """One user, always the same context, rewards all of one sign or all of the other: what adds up
+    the fastest."""
     table = np.tile(rounds(1), (n, 1))
     sums = []
     for reward in (0.0, 1.0):
@@ -93,14 +101,18 @@ def test_hundreds_of_rounds_are_halved_before_they_are_shrunk() -> None:
     assert (BOUND - DESIGN.rank) ** 2 < sum(value**2 for value in total(filled)) <= BOUND**2
 
 
-HUGE = st.one_of(st.integers(-(2**62) + 1, 2**62 - 1), st.integers(-(2**25), 2**25), st.integers(-3, 3))
+HUGE = st.one_of(
+    st.integers(-(2**62) + 1, 2**62 - 1), st.integers(-(2**25), 2**25), st.integers(-3, 3)
+)
 
 
 @given(rows=arrays(np.int64, (4, 7), elements=HUGE), bits=st.integers(1, 24))
 @example(rows=np.full((4, 7), 2**62 - 1), bits=24)
 @example(rows=np.full((4, 7), 1 - 2**62), bits=1)
 @example(rows=np.eye(4, 7, dtype=np.int64) * (2**24 + 1), bits=24)
-def test_integers_of_any_size_are_shrunk_into_the_ball_and_keep_their_direction(rows: np.ndarray, bits: int) -> None:
+def test_integers_of_any_size_are_shrunk_into_the_ball_and_keep_their_direction(
+    rows: np.ndarray, bits: int
+) -> None:
     encoding = Encoding(rank=7, horizon=10, bits=bits)
     for row, shrunk in zip(rows, encoding.shrink(rows), strict=True):
         norm2 = sum(int(value) ** 2 for value in shrunk)
@@ -108,11 +120,13 @@ def test_integers_of_any_size_are_shrunk_into_the_ball_and_keep_their_direction(
         assert all(int(a) * int(b) >= 0 for a, b in zip(row, shrunk, strict=True))
         if sum(int(value) ** 2 for value in row) <= encoding.bound**2:
             assert np.array_equal(row, shrunk)
-        else:  # never by more than rounding asks for: each entry loses less than 2 units, and one over the new norm
+        # never by more than rounding asks for: each entry loses less than 2 units, and one over the
+        # new norm
+        else:
             assert norm2 >= max(0, encoding.bound - 3 * 7) ** 2
 
 
-# -- mutants -----------------------------------------------------------------------------------------------------------
+# -- mutants --------------------------------------------------------------------------------------
 
 
 class Unshrunk(UserSum):
@@ -148,12 +162,13 @@ def test_a_sum_that_does_not_shrink_per_user_breaks_the_bound(kind: type[Private
     assert (distance2(*sums) <= SENSITIVITY**2) == (kind is UserSum)
 
 
-# -- exact sums --------------------------------------------------------------------------------------------------------
+# -- exact sums -----------------------------------------------------------------------------------
 
 
 @given(cuts=st.lists(st.integers(1, 59), min_size=1, max_size=3), seed=st.integers(0, 9))
 def test_pieces_merged_in_any_order_give_the_same_sum(cuts: list[int], seed: int) -> None:
-    table, users = rounds(60, seed), np.random.default_rng(seed).integers(0, 6, size=60)
+    table = rounds(60, seed)
+    users = np.random.default_rng(seed).integers(0, 6, size=60)
     whole = total(statistic(table, users))
     pieces = np.split(np.arange(60), sorted(set(cuts)))
     for order in itertools.permutations(pieces):
@@ -175,7 +190,7 @@ def test_users_with_one_round_each_add_what_their_records_would() -> None:
     assert total(statistic(table, np.arange(300))) == total(statistic(table, None, RECORD))
 
 
-# -- who is who --------------------------------------------------------------------------------------------------------
+# -- who is who -----------------------------------------------------------------------------------
 
 
 def number_of_users(users: Any) -> int:
@@ -199,15 +214,24 @@ def test_records_without_a_user_count_as_one_users(users: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "users", [[7, 7.0, "7", np.int8(7), np.float32(7), Decimal(7), " 7"], ["Zoë", "Zoë "], [b"x", np.bytes_(b"x")]]
+    "users",
+    [
+        [7, 7.0, "7", np.int8(7), np.float32(7), Decimal(7), " 7"],
+        ["Zoë", "Zoë "],
+        [b"x", np.bytes_(b"x")],
+    ],
 )
 def test_one_user_is_one_however_the_id_is_written(users: list[Any]) -> None:
-    """An id that is read as a float in one file and as an integer in another must not make two people of one."""
+    """An id that is read as a float in one file and as an integer in another must not make two
+    people of one."""
     assert number_of_users(users) == 1
 
 
 def test_different_users_are_different() -> None:
-    assert number_of_users([1, 2, "Zoë", "Zoe", None, 1.5, (1, 2), date := pd.Timestamp("2024-01-01")]) == 8
+    assert (
+        number_of_users([1, 2, "Zoë", "Zoe", None, 1.5, (1, 2), date := pd.Timestamp("2024-01-01")])
+        == 8
+    )
     assert number_of_users([date, date]) == 1
 
 
@@ -222,7 +246,12 @@ def test_nameless_records_are_bounded_together() -> None:
 
 @pytest.mark.parametrize(
     ("users", "says"),
-    [(None, "one user id per record"), (["one"], "one id per row, 3"), ("one", "column of ids"), (7, "one id per row")],
+    [
+        (None, "one user id per record"),
+        (["one"], "one id per row, 3"),
+        ("one", "column of ids"),
+        (7, "one id per row"),
+    ],
 )
 def test_users_that_are_missing_or_too_few_are_said_plainly(users: Any, says: str) -> None:
     filled = statistic(rounds(2), ["a", "b"])
@@ -243,12 +272,18 @@ def test_sums_of_records_and_of_users_do_not_merge() -> None:
         private_sum(DESIGN.encoding, "household")
 
 
-# -- a study -----------------------------------------------------------------------------------------------------------
+# -- a study --------------------------------------------------------------------------------------
 
 
 def test_a_study_of_users_from_ask_to_policy(tmp_path: Path) -> None:
-    small: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 1000, "rng": 0, "unit": "user"}
-    bandit = Bandit.create(sqlite(tmp_path), small_problem(), horizon=60, budget=BUDGET, **small)
+    small: dict[str, Any] = {
+        "rank": 8,
+        "tau": 10.0,
+        "public_points": 1000,
+        "rng": 0,
+        "unit": "user",
+    }
+    bandit = Study.create(sqlite(tmp_path), small_problem(), horizon=60, budget=BUDGET, **small)
     here = {"age": 61, "weight": 74}
     with pytest.raises(InputError, match="say whose round it is"):
         bandit.ask(here)
@@ -258,14 +293,18 @@ def test_a_study_of_users_from_ask_to_policy(tmp_path: Path) -> None:
 
     for i in range(20):
         bandit.tell(bandit.ask(here, user=f"patient {i % 2}").id, 1.0)
-    decisions = bandit.ask_many(pd.DataFrame({"age": [61.0] * 4, "weight": [74.0] * 4}), users=[3, 3.0, None, np.nan])
+    decisions = bandit.ask_many(
+        pd.DataFrame({"age": [61.0] * 4, "weight": [74.0] * 4}), users=[3, 3.0, None, np.nan]
+    )
     bandit.tell_many([decision.id for decision in decisions], [1.0] * 4)
-    reopened = Bandit.open(sqlite(tmp_path))
+    reopened = Study.open(sqlite(tmp_path))
     assert reopened.design.unit == "user"
     again = reopened._statistic(24, silent)._sum
     assert isinstance(again, UserSum)
     assert sorted(again._index) == ["", "3.0", "patient 0", "patient 1"]
-    assert sum(int(value) ** 2 for value in again._value()) <= (4 * bandit.design.encoding.bound) ** 2
+    assert (
+        sum(int(value) ** 2 for value in again._value()) <= (4 * bandit.design.encoding.bound) ** 2
+    )
 
     policy = reopened.release()
     assert policy.guarantee.unit == "user"
@@ -278,9 +317,17 @@ def test_a_study_of_users_from_ask_to_policy(tmp_path: Path) -> None:
 
 
 def test_a_study_of_users_sums_what_its_statistic_would(tmp_path: Path) -> None:
-    small: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 1000, "rng": 0, "unit": "user"}
-    bandit = Bandit.create(sqlite(tmp_path), small_problem(), horizon=60, budget=BUDGET, **small)
-    contexts, rewards, users = rounds(50)[:, 1:3], rounds(50)[:, 3], np.arange(50) % 7
+    small: dict[str, Any] = {
+        "rank": 8,
+        "tau": 10.0,
+        "public_points": 1000,
+        "rng": 0,
+        "unit": "user",
+    }
+    bandit = Study.create(sqlite(tmp_path), small_problem(), horizon=60, budget=BUDGET, **small)
+    contexts = rounds(50)[:, 1:3]
+    rewards = rounds(50)[:, 3]
+    users = np.arange(50) % 7
     decisions = bandit.ask_many(contexts, users=users)
     bandit.tell_many([decision.id for decision in decisions], rewards)
     actions = [[decision.action["dose"]] for decision in decisions]

@@ -1,7 +1,7 @@
 """Small studies with fixed seeds, and what came of them: numbers that a redesign must not change.
 
-`python tests/unchanged.py` writes today's numbers to tests/unchanged.json. Do that only when results are meant to
-change, and say so in the changelog.
+`python tests/unchanged.py` writes today's numbers to tests/unchanged.json. Do that only when
+results are meant to change, and say so in the changelog.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from helpers import BUDGET, records, small_problem
 from tacit import Box, Categories, Design, Matern, Mixed, Policy, Problem, refine
-from tacit.contexts import PublicSample, simulated_marginals
+from tacit.contexts import PublicSample, simulate_marginals
 from tacit.core import simulate_gaussian
 
 STORED = Path(__file__).with_suffix(".json")
@@ -24,11 +24,19 @@ SHOWN = 8  # released numbers and decisions that are compared
 
 
 def design(problem: Problem, **options: Any) -> Design:
-    given: dict[str, Any] = {"horizon": ROUNDS, "budget": BUDGET, "rng": 0, "rank": 24, "public_points": 3000}
+    given: dict[str, Any] = {
+        "horizon": ROUNDS,
+        "budget": BUDGET,
+        "rng": 0,
+        "rank": 24,
+        "public_points": 3000,
+    }
     return Design.build(problem, **given | options)
 
 
-def one_pass(problem: Problem, data: tuple[Any, Any, Any], users: Any = None, **options: Any) -> dict[str, Any]:
+def one_pass(
+    problem: Problem, data: tuple[Any, Any, Any], users: Any = None, **options: Any
+) -> dict[str, Any]:
     statistic = design(problem, **options).statistic().add(*data, users=users)
     return shown(problem, statistic.simulate_release(np.random.default_rng(1)), data[1])
 
@@ -63,7 +71,10 @@ def kinds_of_people() -> tuple[Problem, tuple[Any, Any, Any]]:
     )
     rng = np.random.default_rng(5)
     doses = rng.choice(["low", "middle", "high"], size=ROUNDS)
-    people = [[float(age), kind] for age, kind in zip(rng.random(ROUNDS), rng.choice(["a", "b"], ROUNDS), strict=True)]
+    people = [
+        [float(age), kind]
+        for age, kind in zip(rng.random(ROUNDS), rng.choice(["a", "b"], ROUNDS), strict=True)
+    ]
     rewards = [
         0.2 + 0.5 * (dose == "high") * age + 0.2 * (kind == "a")
         for dose, (age, kind) in zip(doses, people, strict=True)
@@ -74,9 +85,14 @@ def kinds_of_people() -> tuple[Problem, tuple[Any, Any, Any]]:
 def learned_counts() -> dict[str, Any]:
     """Marginals of contexts, learned with a seed."""
     problem = small_problem()
-    learned = simulated_marginals(records(ROUNDS)[1], problem.contexts, budget=BUDGET, rng=np.random.default_rng(3))
+    learned = simulate_marginals(
+        records(ROUNDS)[1], problem.contexts, budget=BUDGET, rng=np.random.default_rng(3)
+    )
     drawn = learned.sample(SHOWN, np.random.default_rng(4))
-    return {"tree": list(learned.tree), "drawn": [float(value) for column in drawn.values() for value in column]}
+    return {
+        "tree": list(learned.tree),
+        "drawn": [float(value) for column in drawn.values() for value in column],
+    }
 
 
 def noised_sum() -> dict[str, Any]:
@@ -98,7 +114,9 @@ def advantage() -> Problem:
 def with_sample() -> Problem:
     plain = small_problem()
     sample = PublicSample(plain.contexts.sample(200, np.random.default_rng(7)))
-    return Problem(plain.actions, plain.contexts, plain.kernel, plain.reward_range, generator=sample)
+    return Problem(
+        plain.actions, plain.contexts, plain.kernel, plain.reward_range, generator=sample
+    )
 
 
 CASES: dict[str, Callable[[], dict[str, Any]]] = {
@@ -107,7 +125,9 @@ CASES: dict[str, Callable[[], dict[str, Any]]] = {
     "plain": lambda: one_pass(small_problem(), records(ROUNDS), plain=True),
     "advantage, two passes": lambda: two_passes(advantage(), records(ROUNDS)),
     "a public sample": lambda: one_pass(with_sample(), records(ROUNDS)),
-    "users": lambda: one_pass(small_problem(), records(ROUNDS), [i % 60 for i in range(ROUNDS)], unit="user"),
+    "users": lambda: one_pass(
+        small_problem(), records(ROUNDS), [i % 60 for i in range(ROUNDS)], unit="user"
+    ),
     "labels, two passes": lambda: two_passes(*kinds_of_people()),
     "marginals": learned_counts,
     "sums": noised_sum,

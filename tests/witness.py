@@ -1,4 +1,5 @@
-"""Witnesses at the borders of the trusted path: what OpenDP is asked and answers, and who else makes randomness."""
+"""Witnesses at the borders of the trusted path: what OpenDP is asked and answers, and who else
+makes randomness."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from unittest import mock
 import numpy as np
 import opendp.measurements
 
-GAUSSIAN, NOISY_MAX = "make_gaussian", "make_noisy_max"
+GAUSSIAN = "make_gaussian"
+NOISY_MAX = "make_noisy_max"
 BIT_GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
 
 
@@ -35,9 +37,12 @@ class Draw:
 
 
 class _Watched:
-    """A measurement that behaves as it always does, except where told otherwise, and keeps a record."""
+    """A measurement that behaves as it always does, except where told otherwise, and keeps a
+    record."""
 
-    def __init__(self, measurement: Any, draws: list[Draw], made_with: tuple[Any, ...], **told: Any) -> None:
+    def __init__(
+        self, measurement: Any, draws: list[Draw], made_with: tuple[Any, ...], **told: Any
+    ) -> None:
         self._measurement = measurement
         self._draws = draws
         self._made_with = made_with
@@ -70,10 +75,12 @@ def watched(
     member: bool | None = None,
     price_times: float = 1.0,
 ) -> Iterator[list[Draw]]:
-    """OpenDP under observation: yields a list that fills with the draws of all measurements by `maker`.
+    """OpenDP under observation: yields a list that fills with the draws of all measurements by
+    `maker`.
 
-    `before` is called just before each draw. `answer` is returned in the place of what was drawn, given its length.
-    `member` is what the measurement's domain says of any argument; `price_times` makes its privacy map disagree.
+    `before` is called just before each draw. `answer` is returned in the place of what was drawn,
+    given its length. `member` is what the measurement's domain says of any argument; `price_times`
+    makes its privacy map disagree.
     """
     make = getattr(opendp.measurements, maker)
     draws: list[Draw] = []
@@ -87,8 +94,11 @@ def watched(
 
 
 def always(seed: int, size: float = 2.0**27) -> Callable[[int], list[int]]:
-    """An answer that depends on nothing but its length: for studies whose releases must come out the same."""
-    return lambda length: [int(v) for v in size * np.random.default_rng([seed, length]).normal(size=length)]
+    """An answer that depends on nothing but its length: for studies whose releases must come out
+    the same."""
+    return lambda length: [
+        int(v) for v in size * np.random.default_rng([seed, length]).normal(size=length)
+    ]
 
 
 @contextmanager

@@ -7,29 +7,37 @@ from tacit._version import __version__
 
 if TYPE_CHECKING:
     from tacit import contexts, kernels, paper
-    from tacit.bandit import Bandit, Decision
     from tacit.core import Budget, Cohort, Guarantee, Ledger
     from tacit.design import Design
     from tacit.domains import Ball, Box, Catalogue, Categories, Mixed, Simplex
     from tacit.errors import BudgetError, InputError, RequestConflictError, StateError, TacitError
     from tacit.kernels import RBF, Categorical, Joint, Linear, Matern, RationalQuadratic, Separable
-    from tacit.once import decide_once
     from tacit.planning import plan
     from tacit.policy import Policy
     from tacit.problem import Problem
     from tacit.refinement import refine
+    from tacit.single_decision.decision import release_decision
     from tacit.statistic import Statistic
+    from tacit.study import Decision, Study
 
-# Where each public name lives. Rooms are opened when they are first needed: `tacit --help` should not load a database
-# driver, nor a GPU worker OpenDP.
+# Where each public name lives. Rooms are opened when they are first needed: `tacit --help` should
+# not load a database driver, nor a GPU worker OpenDP.
 _ROOMS = {
-    "bandit": ("Bandit", "Decision"),
+    "bandit": ("Study", "Decision"),
     "core": ("Budget", "Cohort", "Guarantee", "Ledger"),
     "design": ("Design",),
     "domains": ("Ball", "Box", "Catalogue", "Categories", "Mixed", "Simplex"),
     "errors": ("BudgetError", "InputError", "RequestConflictError", "StateError", "TacitError"),
-    "kernels": ("Categorical", "Joint", "Linear", "Matern", "RBF", "RationalQuadratic", "Separable"),
-    "once": ("decide_once",),
+    "kernels": (
+        "Categorical",
+        "Joint",
+        "Linear",
+        "Matern",
+        "RBF",
+        "RationalQuadratic",
+        "Separable",
+    ),
+    "once": ("release_decision",),
     "planning": ("plan",),
     "policy": ("Policy",),
     "refinement": ("refine",),
@@ -40,12 +48,42 @@ _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 _MODULES = ("contexts", "kernels", "paper")
 
 __all__ = [
-    "Ball", "Bandit", "Box", "Budget", "BudgetError", "Catalogue", "Categorical", "Categories", "Cohort", "Decision",
+    "Ball",
+    "Study",
+    "Box",
+    "Budget",
+    "BudgetError",
+    "Catalogue",
+    "Categorical",
+    "Categories",
+    "Cohort",
+    "Decision",
     "Design",
-    "Guarantee", "InputError", "Joint", "Ledger", "Linear", "Matern", "Mixed", "Policy", "Problem", "RBF",
-    "RationalQuadratic", "RequestConflictError", "Separable", "Simplex", "StateError", "Statistic", "TacitError",
-    "__version__", "contexts", "decide_once", "kernels", "paper", "plan", "refine",
-]  # fmt: skip
+    "Guarantee",
+    "InputError",
+    "Joint",
+    "Ledger",
+    "Linear",
+    "Matern",
+    "Mixed",
+    "Policy",
+    "Problem",
+    "RBF",
+    "RationalQuadratic",
+    "RequestConflictError",
+    "Separable",
+    "Simplex",
+    "StateError",
+    "Statistic",
+    "TacitError",
+    "__version__",
+    "contexts",
+    "release_decision",
+    "kernels",
+    "paper",
+    "plan",
+    "refine",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -13,7 +13,8 @@ class InputError(TacitError, ValueError):
 
 
 class StateError(TacitError, RuntimeError):
-    """The call is well formed but comes at the wrong time: an unknown round, a spent horizon, a closed study."""
+    """The call is well formed but comes at the wrong time: an unknown round, a spent horizon, a
+    closed study."""
 
 
 class BudgetError(TacitError, RuntimeError):

@@ -1,11 +1,11 @@
 """USCA exactly as published, for small `T`: the oracle that the rest of Tacit is tested against.
 
-Pavlovic, Salgia and Zhao, "Differentially Private Kernelized Contextual Bandits", 2025. `gamma_T` is greedy.
-Comments name the line of the algorithm or the equation that is being computed.
+Pavlovic, Salgia and Zhao, "Differentially Private Kernelized Contextual Bandits", 2025. `gamma_T`
+is greedy. Comments name the line of the algorithm or the equation that is being computed.
 
-Idealised numerics, not a hardened mechanism: floating point throughout, the supremum of sigmabar and the
-exponential measure are taken over grids, and nothing keeps account of what is spent. For real data use
-`tacit.Design` and `tacit.Statistic`.
+Idealised numerics, not a hardened mechanism: floating point throughout, the supremum of sigmabar
+and the exponential measure are taken over grids, and nothing keeps account of what is spent. For
+real data use `tacit.Design` and `tacit.Statistic`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit import linalg
+from tacit._typing import Floats, Rng
 from tacit.errors import InputError, StateError
 from tacit.kernels import Kernel
-from tacit.problem import Problem, Rng
-
-Floats = NDArray[np.float64]
+from tacit.numerics import linalg
+from tacit.problem import Problem
 
 B = 1.0  # the bound on |y|, in scaled rewards
 MOST_POINTS = 10_000  # T K, the rows of the matrix to factor
@@ -34,14 +33,18 @@ def information_gain(kernel: Kernel, points: Floats, tau: float) -> float:
     return float(np.log(np.diag(L)).sum())
 
 
-def greedy_information(kernel: Kernel, candidates: Floats, horizon: int, tau: float) -> tuple[NDArray[np.intp], Floats]:
-    """`horizon` candidates chosen one by one, each the most informative given the earlier ones, and what each gains.
+def greedy_information(
+    kernel: Kernel, candidates: Floats, horizon: int, tau: float
+) -> tuple[NDArray[np.intp], Floats]:
+    """`horizon` candidates chosen one by one, each the most informative given the earlier ones, and
+    what each gains.
 
     A point may be chosen again: the supremum is over W^T.
     """
     variance = np.array(kernel.diagonal(candidates), dtype=np.float64)
     F = np.empty((len(candidates), horizon))  # posterior covariance = K - F F'
-    chosen, gains = np.empty(horizon, dtype=np.intp), np.empty(horizon)
+    chosen = np.empty(horizon, dtype=np.intp)
+    gains = np.empty(horizon)
     for t in range(horizon):
         i = chosen[t] = int(np.argmax(variance))
         # log det(I + K/tau) grows by log(1 + sigma_t^2(w) / tau), sigma_t^2 the posterior variance.
@@ -53,29 +56,39 @@ def greedy_information(kernel: Kernel, candidates: Floats, horizon: int, tau: fl
 
 
 def maximal_information_gain(kernel: Kernel, candidates: Floats, horizon: int, tau: float) -> float:
-    """gamma_T over public candidates, to within the greedy factor: at least 1 - 1/e of it, never more than it."""
+    """gamma_T over public candidates, to within the greedy factor: at least 1 - 1/e of it, never
+    more than it."""
     return float(greedy_information(kernel, candidates, horizon, tau)[1].sum())
 
 
-def approximation_points(problem: Problem, horizon: int, gamma: float, rng: Rng) -> tuple[int, Floats]:
+def approximation_points(
+    problem: Problem, horizon: int, gamma: float, rng: Rng
+) -> tuple[int, Floats]:
     """K = ceil(T / gamma_T) and Z, which is T K fresh points (lines 9 to 13)."""
     K = math.ceil(horizon / gamma)
     if horizon * K > MOST_POINTS:
         raise InputError(
-            f"the published formula would factor a matrix of {horizon * K} rows at horizon {horizon}; "
-            f"this module stops at {MOST_POINTS}: use tacit.Design, whose cost is linear in the horizon."
+            f"the published formula would factor a matrix of {horizon * K} rows at horizon "
+            f"{horizon}; "
+            f"this module stops at {MOST_POINTS}: use tacit.Design, whose cost is linear in the "
+            "horizon."
         )
     return K, problem.public_points(horizon * K, rng)
 
 
 class Estimator:
-    """mubar and sigmabar^2 by the kernel trick. `Z`, `K` and `tau` are public; the data comes with `add`."""
+    """mubar and sigmabar^2 by the kernel trick. `Z`, `K` and `tau` are public; the data comes with
+    `add`."""
 
     def __init__(self, kernel: Kernel, Z: Floats, K: int, tau: float) -> None:
-        self.kernel, self.Z, self.K, self.tau = kernel, Z, K, tau
+        self.kernel = kernel
+        self.Z = Z
+        self.K = K
+        self.tau = tau
         # L L' = K_ZZ + K tau I, factored once.
         self._L = linalg.cholesky(kernel(Z, Z) + K * tau * np.eye(len(Z)))
-        self._W, self._Y = np.empty((0, Z.shape[1])), np.empty(0)
+        self._W = np.empty((0, Z.shape[1]))
+        self._Y = np.empty(0)
         self._LinvKzwY = np.zeros(len(Z))
 
     @property
@@ -84,7 +97,8 @@ class Estimator:
 
     def add(self, W: Floats, Y: Floats) -> None:
         """More records: joint points and rewards in [-1, 1]."""
-        self._W, self._Y = np.vstack([self._W, W]), np.concatenate([self._Y, Y])
+        self._W = np.vstack([self._W, W])
+        self._Y = np.concatenate([self._Y, Y])
         self._LinvKzwY += linalg.solve_lower(self._L, self.kernel(self.Z, W) @ Y)
 
     def mubar(self, points: Floats) -> Floats:
@@ -111,18 +125,27 @@ def exponential_measure(scores: Floats, epsilon: float, m: float) -> Floats:
 class USCA:
     """Uniform Sampling with Covariance Approximation.
 
-    `grid` is how many actions, and how many contexts, stand for X and C in the two suprema (gamma_T and
-    sigmabar^2); `candidates` is how many actions stand for X in the exponential measure. All of them are public.
+    `grid` is how many actions, and how many contexts, stand for X and C in the two suprema (gamma_T
+    and sigmabar^2); `candidates` is how many actions stand for X in the exponential measure. All of
+    them are public.
     """
 
     def __init__(
-        self, problem: Problem, horizon: int, rng: Rng, *, tau: float = 1.0, grid: int = 33, candidates: int = 257
+        self,
+        problem: Problem,
+        horizon: int,
+        rng: Rng,
+        *,
+        tau: float = 1.0,
+        grid: int = 33,
+        candidates: int = 257,
     ) -> None:
         if problem.play is not None:
             raise InputError("USCA plays uniformly at random: leave the problem's play unset.")
         if horizon < 1 or not tau > 0:
             raise InputError(f"horizon and tau must be positive, got {horizon!r} and {tau!r}.")
-        self.problem, self.horizon = problem, horizon
+        self.problem = problem
+        self.horizon = horizon
         self.actions = problem.actions.candidate_points(candidates)
         W = _pairs(problem.actions.candidate_points(grid), problem.contexts.candidate_points(grid))
         self.gamma = maximal_information_gain(problem.k, W, horizon, tau)
@@ -132,18 +155,21 @@ class USCA:
         self.largest_sigmabar2 = float(self.estimator.sigmabar2(W).max())
 
     def learn(self, contexts: Floats, reward: Callable[[Floats], Any], rng: Rng) -> None:
-        """Lines 4 to 8: contexts arrive, actions are drawn uniformly at random, `reward` answers joint points."""
+        """Lines 4 to 8: contexts arrive, actions are drawn uniformly at random, `reward` answers
+        joint points."""
         points = np.hstack([self.problem.actions.sample_points(len(contexts), rng), contexts])
         self.add(points, np.asarray(reward(points), dtype=np.float64))
 
     def add(self, points: Floats, rewards: Floats) -> None:
-        """Line 7, for actions already played: joint points in unit coordinates, rewards in user's units, no gaps."""
+        """Line 7, for actions already played: joint points in unit coordinates, rewards in user's
+        units, no gaps."""
         if self.estimator.records + len(points) > self.horizon:
             raise StateError(f"more than {self.horizon} records: build USCA with a larger horizon.")
         self.estimator.add(points, self.problem.scale_reward(rewards))
 
     def probabilities(self, context: Floats, epsilon: float) -> Floats:
-        """Line 17: E(mubar(., c), eps, 2 B sup sigmabar^2) on `self.actions`, for one context in unit coordinates."""
+        """Line 17: E(mubar(., c), eps, 2 B sup sigmabar^2) on `self.actions`, for one context in
+        unit coordinates."""
         if not epsilon > 0:
             raise InputError(f"epsilon must be positive, got {epsilon!r}.")
         scores = self.estimator.mubar(_pairs(self.actions, np.reshape(context, (1, -1))))
@@ -151,7 +177,9 @@ class USCA:
 
     def decide(self, context: Floats, epsilon: float, rng: Rng) -> Floats:
         """Lines 16 to 18: one action for one context. Every call spends `epsilon` again."""
-        return np.asarray(self.actions[rng.choice(len(self.actions), p=self.probabilities(context, epsilon))])
+        return np.asarray(
+            self.actions[rng.choice(len(self.actions), p=self.probabilities(context, epsilon))]
+        )
 
 
 def _pairs(X: Floats, C: Floats) -> Floats:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit import linalg
+from tacit._typing import Floats
 from tacit._version import __version__
 from tacit.core import Budget, Guarantee, Released
 from tacit.core.curve import gaussian_epsilon
@@ -19,8 +19,8 @@ from tacit.decoder import Posterior, decode
 from tacit.design import Design
 from tacit.errors import InputError
 from tacit.kernels import Separable
+from tacit.numerics import linalg
 from tacit.problem import Problem
-from tacit.tables import Floats
 
 SCHEMA = 1
 CANDIDATES = 256
@@ -44,18 +44,29 @@ class Policy:
     @classmethod
     def from_release(cls, design: Design, released: Released) -> Policy:
         posterior = decode(design, released)
-        promise, facts, U = _promise(design, released), _facts(design, released), design.features.U
+        promise = _promise(design, released)
+        facts = _facts(design, released)
+        U = design.features.U
         promise = replace(promise, private=promise.private and design.private)
-        return cls(design.problem, promise, posterior, U, facts, receipt=released.receipt, released=released)
+        return cls(
+            design.problem,
+            promise,
+            posterior,
+            U,
+            facts,
+            receipt=released.receipt,
+            released=released,
+        )
 
     @property
     def private(self) -> bool:
         return self.guarantee.private
 
-    # -- decisions ---------------------------------------------------------------------------------------------
+    # -- decisions --------------------------------------------------------------------------------
 
     def decide(self, contexts: Any) -> Any:
-        """The best action for each context: a dict for a dict, a table for a table, an array for an array.
+        """The best action for each context: a dict for a dict, a table for a table, an array for an
+        array.
 
         A missing or unknown coordinate counts as the middle of its range.
         """
@@ -82,7 +93,9 @@ class Policy:
     def interval(self, actions: Any, contexts: Any, level: float = 0.9) -> tuple[Any, Any]:
         """The credible interval of the expected reward, `(low, high)`, in the user's units."""
         if not 0 < level < 1:
-            raise InputError(f"level must be between 0 and 1, got {level!r}: 0.9 is the 90 % interval.")
+            raise InputError(
+                f"level must be between 0 and 1, got {level!r}: 0.9 is the 90 % interval."
+            )
         half = NormalDist().inv_cdf((1 + level) / 2) * self.std(actions, contexts)
         mean = self.mean(actions, contexts)
         return mean - half, mean + half
@@ -90,7 +103,8 @@ class Policy:
     def sample(self, rng: np.random.Generator) -> Policy:
         """One draw of the reward function from the posterior, as a policy: its `mean` is the draw.
 
-        Deciding with a fresh draw each time is Thompson sampling. Costs no budget: the posterior is public.
+        Deciding with a fresh draw each time is Thompson sampling. Costs no budget: the posterior is
+        public.
         """
         draw = self.posterior.weights + self._root @ rng.normal(size=len(self.landmarks))
         return replace(self, posterior=replace(self.posterior, weights=draw))
@@ -124,43 +138,60 @@ class Policy:
         return np.asarray(k.actions(self._menu, self.landmarks[:, : k.at]))
 
     def _decide_chunk(self, C: Floats) -> Floats:
-        scorer = _SeparableScorer(self, C) if isinstance(self.problem.k, Separable) else _JointScorer(self, C)
+        scorer = (
+            _SeparableScorer(self, C)
+            if isinstance(self.problem.k, Separable)
+            else _JointScorer(self, C)
+        )
         scores = scorer.on_menu()
         best = np.argmax(scores, axis=1)
-        x, value = self._menu[best], scores[np.arange(len(C)), best]
+        x = self._menu[best]
+        value = scores[np.arange(len(C)), best]
         return self._refine(x, value, scorer) if self.problem.actions.continuous else x
 
     def _refine(self, x: Floats, value: Floats, scorer: _Scorer) -> Floats:
-        """Moves each action along each coordinate to the top of the parabola through three points, if better."""
+        """Moves each action along each coordinate to the top of the parabola through three points,
+        if better."""
         d = x.shape[1]
         step = 1.0 / max(1.0, len(self._menu) ** (1.0 / d) - 1.0)
         for _ in range(REFINEMENTS):
             for j in range(d):
                 move = np.zeros(d)
                 move[j] = step
-                left, right = (self.problem.actions.project_points(x + sign * move) for sign in (-1.0, 1.0))
-                f_left, f_right = scorer.at(left), scorer.at(right)
+                left, right = (
+                    self.problem.actions.project_points(x + sign * move) for sign in (-1.0, 1.0)
+                )
+                f_left = scorer.at(left)
+                f_right = scorer.at(right)
                 bend = f_left - 2.0 * value + f_right
-                shift = np.where(bend < 0, 0.5 * (f_left - f_right) / np.where(bend < 0, bend, 1.0), 0.0)
-                top = self.problem.actions.project_points(x + np.clip(shift, -1.0, 1.0)[:, None] * move)
+                shift = np.where(
+                    bend < 0, 0.5 * (f_left - f_right) / np.where(bend < 0, bend, 1.0), 0.0
+                )
+                top = self.problem.actions.project_points(
+                    x + np.clip(shift, -1.0, 1.0)[:, None] * move
+                )
                 tries = np.stack([x, left, right, top])
                 values = np.stack([value, f_left, f_right, scorer.at(top)])
                 winner = np.argmax(values, axis=0)
                 rows = np.arange(len(x))
-                x, value = tries[winner, rows], values[winner, rows]
+                x = tries[winner, rows]
+                value = values[winner, rows]
             step /= 4.0
         return x
 
     def _pairs(self, actions: Any, contexts: Any) -> Floats:
         played = self.problem.actions.read(actions, "actions")
         came = self.problem.contexts.read(contexts, "contexts")
-        X, C = self.problem.actions.encode(played.columns), self.problem.context_points(came)
+        X = self.problem.actions.encode(played.columns)
+        C = self.problem.context_points(came)
         if len(X) != len(C) and 1 not in (len(X), len(C)):
-            raise InputError(f"actions and contexts must have as many rows, got {len(X)} and {len(C)}.")
+            raise InputError(
+                f"actions and contexts must have as many rows, got {len(X)} and {len(C)}."
+            )
         n = max(len(X), len(C))
         return np.hstack([np.broadcast_to(X, (n, X.shape[1])), np.broadcast_to(C, (n, C.shape[1]))])
 
-    # -- files -------------------------------------------------------------------------------------------------
+    # -- files ------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> Path:
         """A folder of plain JSON and npz. No private data goes in, none is needed to load it."""
@@ -192,23 +223,28 @@ class Policy:
         return folder
 
     def report(self, path: str | Path) -> Path:
-        """One HTML page about this policy, for people: what it decides, how sure it is, what it promises."""
+        """One HTML page about this policy, for people: what it decides, how sure it is, what it
+        promises."""
         from tacit.report import write_report
 
         return write_report(self, path)
 
     @classmethod
     def load(cls, path: str | Path, *, kernel: Any = None) -> Policy:
-        """The policy in a folder. `kernel` is needed only if it was made with a function of one's own."""
+        """The policy in a folder. `kernel` is needed only if it was made with a function of one's
+        own."""
         folder = Path(path)
         about = _read_json(folder / "policy.json")
         if about.get("schema") != SCHEMA:
             raise InputError(
-                f"{folder} holds a policy of schema {about.get('schema')!r}; this version of Tacit reads {SCHEMA}: "
+                f"{folder} holds a policy of schema {about.get('schema')!r}; this version of Tacit "
+                f"reads {SCHEMA}: "
                 f"use the version that wrote it ({about.get('tacit', 'unknown')})."
             )
         with np.load(folder / "policy.npz", allow_pickle=False) as arrays:
-            landmarks, weights, reduction = (arrays[name] for name in ("landmarks", "weights", "reduction"))
+            landmarks, weights, reduction = (
+                arrays[name] for name in ("landmarks", "weights", "reduction")
+            )
         return cls(
             problem=Problem.from_spec(about["problem"], kernel=kernel),
             guarantee=Guarantee(**about["guarantee"]),
@@ -241,7 +277,9 @@ class _SeparableScorer(_Scorer):
     def __init__(self, policy: Policy, C: Floats) -> None:
         k = policy.problem.k
         assert isinstance(k, Separable)
-        self._policy, self._k, self._X = policy, k, policy.landmarks[:, : k.at]
+        self._policy = policy
+        self._k = k
+        self._X = policy.landmarks[:, : k.at]
         self._context_part = k.contexts(C, policy.landmarks[:, k.at :]) * policy.posterior.weights
 
     def on_menu(self) -> Floats:
@@ -255,11 +293,15 @@ class _JointScorer(_Scorer):
     """Any other kernel: evaluated point by point."""
 
     def __init__(self, policy: Policy, C: Floats) -> None:
-        self._policy, self._C = policy, C
+        self._policy = policy
+        self._C = C
 
     def on_menu(self) -> Floats:
         menu = self._policy._menu
-        rows = [self._policy._mean(np.hstack([menu, np.broadcast_to(c, (len(menu), len(c)))])) for c in self._C]
+        rows = [
+            self._policy._mean(np.hstack([menu, np.broadcast_to(c, (len(menu), len(c)))]))
+            for c in self._C
+        ]
         return np.stack(rows)
 
     def at(self, X: Floats) -> Floats:
@@ -268,9 +310,12 @@ class _JointScorer(_Scorer):
 
 def _promise(design: Design, released: Released) -> Guarantee:
     """Of everything that was released from these records so far: rho adds up."""
-    now, earlier = released.guarantee, design.earlier
+    now = released.guarantee
+    earlier = design.earlier
     if earlier is not None:
-        rho, private, delta = now.rho + earlier.guarantee.rho, now.private, earlier.guarantee.delta
+        rho = now.rho + earlier.guarantee.rho
+        private = now.private
+        delta = earlier.guarantee.delta
         return _stated(replace(now, rho=rho, private=private and earlier.guarantee.private), delta)
     return now if design.whole is None else _stated(now, design.whole.delta or now.delta)
 
@@ -281,12 +326,19 @@ def _facts(design: Design, released: Released) -> dict[str, Any]:
     earlier = design.earlier
     if earlier is not None:
         together = earlier.guarantee.rho + released.guarantee.rho
-        facts |= {"budget": asdict(_both(earlier.design, design, together)), "looks": 2, "reach": earlier.reach}
-    return {name: value for name, value in facts.items() if name not in ("earlier", "whole", "private")}
+        facts |= {
+            "budget": asdict(_both(earlier.design, design, together)),
+            "looks": 2,
+            "reach": earlier.reach,
+        }
+    return {
+        name: value for name, value in facts.items() if name not in ("earlier", "whole", "private")
+    }
 
 
 def _both(first: Design, second: Design, together: float) -> Budget:
-    """What two looks spend: the budget that the first one shared out, unless the second had another than its rest."""
+    """What two looks spend: the budget that the first one shared out, unless the second had another
+    than its rest."""
     if first.whole is not None and second.budget == first.rest:
         return first.whole
     return Budget(rho=together)
@@ -301,9 +353,13 @@ def _read_json(path: Path) -> dict[str, Any]:
     try:
         about = json.loads(path.read_text())
     except FileNotFoundError:
-        raise InputError(f"{path.parent} holds no policy: expected a folder written by Policy.save.") from None
+        raise InputError(
+            f"{path.parent} holds no policy: expected a folder written by Policy.save."
+        ) from None
     except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read as JSON ({type(error).__name__}): was it edited by hand?") from None
+        raise InputError(
+            f"{path} cannot be read as JSON ({type(error).__name__}): was it edited by hand?"
+        ) from None
     if not isinstance(about, dict):
         raise InputError(f"{path} is not a policy description: expected a JSON object.")
     return about

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from tacit import domains, kernels
+from tacit._typing import Floats, Rng
 from tacit.contexts import Law, PublicSample, is_private, sampler
 from tacit.domains import Domain
 from tacit.errors import InputError
 from tacit.kernels import Custom, Kernel, natural
 from tacit.spec import Spec, dump, load
-from tacit.tables import Floats, Table
-
-Rng = np.random.Generator
+from tacit.tables import Table
 
 
 @dataclass(frozen=True)
@@ -29,14 +28,16 @@ class Problem:
         contexts=Mixed.of(age=(18, 95), weight=(40, 140), gene=["G/G", "A/G", "A/A"]),
     )
 
-    A plain kernel such as `Matern(2.5, 0.3)` is read as the product of itself on actions and itself on contexts.
-    Without one it is that of `tacit.kernels.default_kernel`, to which labels are labels unless they are said to be
-    ordered. Contexts that nobody named are called c0, c1, ... where the actions have the same default names.
-    `generator` is the public guess of who will come (uniform by default); `play` is the law under which actions were
-    or will be played, if that is not uniform. It must not depend on data.
+    A plain kernel such as `Matern(2.5, 0.3)` is read as the product of itself on actions and itself
+    on contexts. Without one it is that of `tacit.kernels.default_kernel`, to which labels are
+    labels unless they are said to be ordered. Contexts that nobody named are called c0, c1, ...
+    where the actions have the same default names. `generator` is the public guess of who will come
+    (uniform by default); `play` is the law under which actions were or will be played, if that is
+    not uniform. It must not depend on data.
 
-    `advantage=True` learns only what decisions need: how much better an action is than a random one in the same
-    context. No budget goes to the part of the reward that no action changes; `policy.mean` is then that advantage.
+    `advantage=True` learns only what decisions need: how much better an action is than a random one
+    in the same context. No budget goes to the part of the reward that no action changes;
+    `policy.mean` is then that advantage.
     """
 
     actions: Domain
@@ -50,18 +51,30 @@ class Problem:
     def __post_init__(self) -> None:
         for name in ("actions", "contexts"):
             if not isinstance(getattr(self, name), Domain):
-                kind = type(getattr(self, name)).__name__  # the kind only: it could be somebody's table
-                raise InputError(f"{name} must be a domain, got {kind}: pass for example tacit.Box([0.0], [1.0]).")
+                kind = type(
+                    getattr(self, name)
+                ).__name__  # the kind only: it could be somebody's table
+                raise InputError(
+                    f"{name} must be a domain, got {kind}: pass for example tacit.Box([0.0], "
+                    "[1.0])."
+                )
         object.__setattr__(self, "contexts", domains.contexts_beside(self.actions, self.contexts))
         if shared := set(self.actions.names) & set(self.contexts.names):
             given = ", ".join(sorted(shared))
-            raise InputError(f"actions and contexts must not share column names, both have {given}: pass names=[...].")
+            raise InputError(
+                f"actions and contexts must not share column names, both have {given}: pass "
+                "names=[...]."
+            )
         object.__setattr__(self, "reward_range", _increasing(self.reward_range))
         kernel = self._chosen_kernel()
         object.__setattr__(self, "kernel", kernel)
         k = natural(kernel, self._columns, self.actions.dimension)
         object.__setattr__(self, "_k", _centred(k, self.actions) if self.advantage else k)
-        object.__setattr__(self, "_draw", (sampler(self.actions, self.play), sampler(self.contexts, self.generator)))
+        object.__setattr__(
+            self,
+            "_draw",
+            (sampler(self.actions, self.play), sampler(self.contexts, self.generator)),
+        )
 
     def _chosen_kernel(self) -> Kernel:
         if self.kernel is None:
@@ -100,15 +113,24 @@ class Problem:
         declared = domains.Declared.of(table, ranges, levels)
         played = [action] if isinstance(action, str) else list(action)
         if isinstance(contexts, str):
-            raise InputError(f"contexts must be a list of column names, got {contexts!r}: write [{contexts!r}].")
-        others = [name for name in declared.columns if name not in played] if contexts is None else list(contexts)
+            raise InputError(
+                f"contexts must be a list of column names, got {contexts!r}: write [{contexts!r}]."
+            )
+        others = (
+            [name for name in declared.columns if name not in played]
+            if contexts is None
+            else list(contexts)
+        )
         for name, columns in (("action", played), ("contexts", others)):
             if not columns:
-                raise InputError(f"{name} names no column: declare a range or levels for at least one.")
+                raise InputError(
+                    f"{name} names no column: declare a range or levels for at least one."
+                )
         return cls(declared.domain(played), declared.domain(others), kernel, reward_range)
 
     def unused_columns(self, table: Any) -> tuple[str, ...]:
-        """The columns of a table, or of a schema, that are neither actions nor contexts of this problem."""
+        """The columns of a table, or of a schema, that are neither actions nor contexts of this
+        problem."""
         used = {*self.actions.names, *self.contexts.names}
         return tuple(name for name in domains.kinds_of(table) if name not in used)
 
@@ -123,17 +145,27 @@ class Problem:
 
     @property
     def private(self) -> bool:
-        """False if a part of it was learned with a seed: a generator by `simulated_marginals`, play by a simulation."""
-        return all(is_private(part) for part in (self.actions, self.contexts, self.kernel, self.generator, self.play))
+        """False if a part of it was learned with a seed: a generator by `simulate_marginals`, play
+        by a simulation."""
+        return all(
+            is_private(part)
+            for part in (self.actions, self.contexts, self.kernel, self.generator, self.play)
+        )
 
     @property
     def _columns(self) -> tuple[str, ...]:
         """One name per unit coordinate; an item's features share the item's name."""
-        return tuple(name for domain in (self.actions, self.contexts) for name in _coordinates(domain))
+        return tuple(
+            name for domain in (self.actions, self.contexts) for name in _coordinates(domain)
+        )
 
     def require_apart(self, contexts: Any, actions: Any = None) -> None:
-        """Fails if a table of private records is also this problem's public sample (see `PublicSample`)."""
-        for law, table, domain in ((self.generator, contexts, self.contexts), (self.play, actions, self.actions)):
+        """Fails if a table of private records is also this problem's public sample (see
+        `PublicSample`)."""
+        for law, table, domain in (
+            (self.generator, contexts, self.contexts),
+            (self.play, actions, self.actions),
+        ):
             if isinstance(law, PublicSample) and table is not None:
                 law.require_apart(table, domain.names)
 
@@ -150,7 +182,8 @@ class Problem:
         return self._draw[1](n, rng)  # type: ignore[attr-defined]
 
     def context_points(self, table: Table) -> Floats:
-        """A visitor's contexts in unit coordinates; a missing or unknown coordinate is the middle of its range."""
+        """A visitor's contexts in unit coordinates; a missing or unknown coordinate is the middle
+        of its range."""
         with np.errstate(all="ignore"):  # a visitor's odd value is no reason to warn
             points = self.contexts.encode(table.columns)
         if np.isfinite(points).all():
@@ -164,33 +197,47 @@ class Problem:
         return np.clip((inside - (low + high) / 2) / ((high - low) / 2), -1.0, 1.0)
 
     def unscale_reward(self, values: Floats) -> Floats:
-        """Values of the reward function in the user's units; an advantage is a difference and has no middle."""
+        """Values of the reward function in the user's units; an advantage is a difference and has
+        no middle."""
         low, high = self.reward_range
         return (0.0 if self.advantage else (low + high) / 2) + values * (high - low) / 2
 
     def spec(self) -> Spec:
-        """The problem as plain data, for TOML and JSON. Generators are the algorithm's coins and are not kept."""
+        """The problem as plain data, for TOML and JSON. Generators are the algorithm's coins and
+        are not kept."""
         return {
             "actions": dump(self.actions),
             "contexts": dump(self.contexts),
             "kernel": {"type": "custom"} if isinstance(self.kernel, Custom) else dump(self.kernel),
-            "reward": {"range": list(self.reward_range)} | ({"advantage": True} if self.advantage else {}),
+            "reward": {"range": list(self.reward_range)}
+            | ({"advantage": True} if self.advantage else {}),
         }
 
     @classmethod
     def from_spec(
-        cls, spec: Spec, *, kernel: Any = None, generator: Law | None = None, play: Law | None = None
+        cls,
+        spec: Spec,
+        *,
+        kernel: Any = None,
+        generator: Law | None = None,
+        play: Law | None = None,
     ) -> Problem:
         if not isinstance(spec, Mapping):
             raise InputError(f"a problem must be a table with actions and contexts, got {spec!r}.")
         for name in ("actions", "contexts"):
             if name not in spec:
-                raise InputError(f'the problem has no [{name}] table: say what they are, for example type = "box".')
+                raise InputError(
+                    f'the problem has no [{name}] table: say what they are, for example type = "box".'
+                )
         reward = spec.get("reward", {})
         if not isinstance(reward, Mapping):
-            raise InputError(f"reward must be a table, got {reward!r}: write range = [low, high] in it.")
+            raise InputError(
+                f"reward must be a table, got {reward!r}: write range = [low, high] in it."
+            )
         if kernel is None and spec.get("kernel") == {"type": "custom"}:
-            raise InputError("this problem was made with a kernel of somebody's own: pass it again as kernel=...")
+            raise InputError(
+                "this problem was made with a kernel of somebody's own: pass it again as kernel=..."
+            )
         if kernel is None and "kernel" in spec:
             kernel = load(spec["kernel"], kernels.REGISTRY, "kernel")
         return cls(
@@ -206,24 +253,32 @@ class Problem:
 
 def _centred(k: Kernel, actions: Domain) -> Kernel:
     if not isinstance(k, kernels.Separable):
-        raise InputError("advantage=True needs a kernel on actions times one on contexts: not a Joint or Custom one.")
+        raise InputError(
+            "advantage=True needs a kernel on actions times one on contexts: not a Joint or Custom "
+            "one."
+        )
     menu = actions.candidate_points(64 if actions.dimension == 1 else 256)
     return replace(k, actions=kernels.Centred(k.actions, menu))
 
 
 def _coordinates(domain: Domain) -> tuple[str, ...]:
-    parts: tuple[Domain, ...] = getattr(domain, "parts", ()) if isinstance(domain, domains.Mixed) else (domain,)
+    parts: tuple[Domain, ...] = (
+        getattr(domain, "parts", ()) if isinstance(domain, domains.Mixed) else (domain,)
+    )
     return tuple(
         name
         for part in parts
-        for name in (part.names if len(part.names) == part.dimension else part.names * part.dimension)
+        for name in (
+            part.names if len(part.names) == part.dimension else part.names * part.dimension
+        )
     )
 
 
 def _wrapped(kernel: Any) -> Kernel:
     if not callable(kernel) or isinstance(kernel, type):
         raise InputError(
-            f"kernel must be a kernel or a function k(A, B), got {kernel!r}: pass for example tacit.Matern(2.5, 0.3)."
+            f"kernel must be a kernel or a function k(A, B), got {kernel!r}: pass for example "
+            "tacit.Matern(2.5, 0.3)."
         )
     return Custom(kernel)
 
@@ -233,7 +288,11 @@ def _increasing(reward_range: Any) -> tuple[float, float]:
         low, high = (float(value) for value in reward_range)
     except (TypeError, ValueError):
         kind = type(reward_range).__name__  # the kind only: it could be somebody's rewards
-        raise InputError(f"reward_range must be two numbers, got {kind}: pass (low, high).") from None
+        raise InputError(
+            f"reward_range must be two numbers, got {kind}: pass (low, high)."
+        ) from None
     if not (math.isfinite(high - low) and low < high):
-        raise InputError(f"reward_range must be finite and increasing, got ({low}, {high}): pass (low, high).")
+        raise InputError(
+            f"reward_range must be finite and increasing, got ({low}, {high}): pass (low, high)."
+        )
     return low, high

@@ -1,4 +1,5 @@
-"""How long work tells how far it is: a function of (what, done, total), called now and then. All three are public."""
+"""How long work tells how far it is: a function of (what, done, total), called now and then. All
+three are public."""
 
 from __future__ import annotations
 

@@ -16,10 +16,12 @@ _filters: warnings.catch_warnings[None] | None = None  # what there was before t
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """No warning of NumPy in this thread, and none of Python's in any thread, until the last that is inside has left.
+    """No warning of NumPy in this thread, and none of Python's in any thread, until the last that
+    is inside has left.
 
-    NumPy's settings belong to a thread: whoever starts threads calls this in each of them. The filters of `warnings`
-    belong to the whole process, so the first to come in sets them and the last to go out puts them back.
+    NumPy's settings belong to a thread: whoever starts threads calls this in each of them. The
+    filters of `warnings` belong to the whole process, so the first to come in sets them and the
+    last to go out puts them back.
     """
     global _inside, _filters
     with _lock:

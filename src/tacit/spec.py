@@ -29,16 +29,24 @@ def dump(thing: Any) -> Spec:
 def load(spec: Any, registry: Mapping[str, type], what: str) -> Any:
     """The object a spec describes, or one sentence about what is wrong with it."""
     if not isinstance(spec, Mapping) or "type" not in spec:
-        raise InputError(f'{what} must be a table with a "type" (one of {", ".join(sorted(registry))}), got {spec!r}.')
+        raise InputError(
+            f'{what} must be a table with a "type" (one of {", ".join(sorted(registry))}), got {spec!r}.'
+        )
     kind = str(spec["type"]).lower()
     if kind not in registry:
-        raise InputError(f"unknown {what} type {spec['type']!r}: choose one of {', '.join(sorted(registry))}.")
+        raise InputError(
+            f"unknown {what} type {spec['type']!r}: choose one of {', '.join(sorted(registry))}."
+        )
     cls = registry[kind]
     fields = {field.name: field for field in dataclasses.fields(cls) if field.init}
     given = {key: value for key, value in spec.items() if key != "type"}
     if unknown := sorted(set(given) - set(fields)):
-        raise InputError(f"{what} {kind!r} has no field {unknown[0]!r}: it takes {', '.join(sorted(fields))}.")
-    if missing := [name for name, field in fields.items() if _required(field) and name not in given]:
+        raise InputError(
+            f"{what} {kind!r} has no field {unknown[0]!r}: it takes {', '.join(sorted(fields))}."
+        )
+    if missing := [
+        name for name, field in fields.items() if _required(field) and name not in given
+    ]:
         raise InputError(f"{what} {kind!r} is incomplete: it needs {', '.join(missing)}.")
     parsed = {key: _parse(value, registry, what) for key, value in given.items()}
     try:
@@ -54,7 +62,11 @@ def _required(field: dataclasses.Field[Any]) -> bool:
 def _parse(value: Any, registry: Mapping[str, type], what: str) -> Any:
     if isinstance(value, Mapping) and "type" in value:
         return load(value, registry, what)
-    if isinstance(value, list) and value and all(isinstance(v, Mapping) and "type" in v for v in value):
+    if (
+        isinstance(value, list)
+        and value
+        and all(isinstance(v, Mapping) and "type" in v for v in value)
+    ):
         return tuple(load(v, registry, what) for v in value)
     return value
 
@@ -71,7 +83,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, str | int | float | bool | None):
         return value
     raise InputError(
-        f"a {type(value).__name__} cannot be written to a file: use Tacit's own parts, or save it yourself."
+        f"a {type(value).__name__} cannot be written to a file: use Tacit's own parts, or save it "
+        "yourself."
     )
 
 

@@ -9,21 +9,24 @@ from typing import Any, NoReturn
 import numpy as np
 from array_api_compat import device
 
-from tacit.arrays import Array, Engine, engine
+from tacit._typing import Array, Floats
 from tacit.core import Cohort, Ledger, PrivateSum, private_sum, release_gaussian, simulate_gaussian
 from tacit.design import Design
 from tacit.domains import record_points
 from tacit.errors import InputError, StateError
+from tacit.numerics.engine import Engine, engine
 from tacit.policy import Policy
 from tacit.progress import Progress, silent
 from tacit.quiet import quiet
-from tacit.tables import Floats, is_column, labels, vector
+from tacit.tables import is_column, labels, vector
 
 
 class Statistic:
     """b = sum_i q_s(w_i) y_i in exact integers. Private: it shows its size and nothing else."""
 
-    def __init__(self, design: Design, device: str | Engine | None = None, cohort: Cohort | None = None) -> None:
+    def __init__(
+        self, design: Design, device: str | Engine | None = None, cohort: Cohort | None = None
+    ) -> None:
         self.design = design
         self._engine = engine(device)
         self._rows = design.writer(self._engine)
@@ -55,9 +58,10 @@ class Statistic:
         | NaN, None, text, an unknown label  | the record counts, and adds nothing       |
         | a row that lacks a column          | that cell is missing                      |
 
-        None of these raises: an error that depends on a private value would leak it. One reward that is no column goes
-        with one record. With `unit="user"` pass one user id per record; records without one count as one user's. In a
-        statistic of a cohort `first` is the number of the first of these records in the study.
+        None of these raises: an error that depends on a private value would leak it. One reward
+        that is no column goes with one record. With `unit="user"` pass one user id per record;
+        records without one count as one user's. In a statistic of a cohort `first` is the number of
+        the first of these records in the study.
         """
         problem = self.design.problem
         problem.require_apart(contexts, actions)
@@ -65,7 +69,9 @@ class Statistic:
         played = record_points(problem.actions, actions, "actions", single=single)
         came = record_points(problem.contexts, contexts, "contexts", single=single)
         if len(played) != len(came):
-            raise InputError(f"actions and contexts must have as many rows, got {len(played)} and {len(came)}.")
+            raise InputError(
+                f"actions and contexts must have as many rows, got {len(played)} and {len(came)}."
+            )
         y = problem.scale_reward(vector(rewards, len(came), "rewards"))
         ids = None if users is None else labels(users, len(came), "users")
         self.add_points(np.hstack([played, came]), y, ids, first, progress)
@@ -80,8 +86,10 @@ class Statistic:
         first: int | None = None,
         progress: Progress = silent,
     ) -> None:
-        """The same in unit coordinates, with rewards scaled to [-1, 1]: all of them are added, or none."""
-        total, height = points.shape[0], self._engine.rows
+        """The same in unit coordinates, with rewards scaled to [-1, 1]: all of them are added, or
+        none."""
+        total = points.shape[0]
+        height = self._engine.rows
         self._sum.reserve(total, first)
         blocks = [slice(start, min(start + height, total)) for start in range(0, total, height)]
 
@@ -103,48 +111,71 @@ class Statistic:
         progress("adding records", total, total)
 
     def merge(self, other: Statistic) -> Statistic:
-        """Takes over the records of another statistic of the same design: exact, in any order. The other is spent."""
+        """Takes over the records of another statistic of the same design: exact, in any order. The
+        other is spent."""
         if not isinstance(other, Statistic) or other.design.fingerprint != self.design.fingerprint:
-            raise InputError("only statistics of one and the same design merge: make both with design.statistic().")
+            raise InputError(
+                "only statistics of one and the same design merge: make both with "
+                "design.statistic()."
+            )
         self._sum.merge(other._sum)
         return self
 
     def release(self, *, ledger: Ledger, request: str | None = None) -> Policy:
         """Spends the design's budget from `ledger` and returns the policy.
 
-        The same request on the same ledger returns the same policy, never a fresh draw. Without a `request` each
-        statistic has its own.
+        The same request on the same ledger returns the same policy, never a fresh draw. Without a
+        `request` each statistic has its own.
         """
         about = {"design": self.design.fingerprint, "budget": str(self.design.budget)}
-        released = release_gaussian(self._sum, self.design.budget, ledger, request or self._request, about)
+        released = release_gaussian(
+            self._sum, self.design.budget, ledger, request or self._request, about
+        )
         return Policy.from_release(self.design, released)
 
     def simulate_release(self, rng: np.random.Generator) -> Policy:
-        """What a release would look like, from a seeded generator: free, reproducible, and marked NOT private."""
-        return Policy.from_release(self.design, simulate_gaussian(self._sum, self.design.budget, rng))
+        """What a release would look like, from a seeded generator: free, reproducible, and marked
+        NOT private."""
+        return Policy.from_release(
+            self.design, simulate_gaussian(self._sum, self.design.budget, rng)
+        )
 
     def _add_block(
-        self, part: PrivateSum, points: Array, y: Array, users: Sequence[Any] | None, first: int | None
+        self,
+        part: PrivateSum,
+        points: Array,
+        y: Array,
+        users: Sequence[Any] | None,
+        first: int | None,
     ) -> None:
         """A block of always the same shape: one record cannot change the rounding of another."""
-        on, n = self._engine, points.shape[0]
-        xp, points, y = on.xp, on.put(points), on.put(y)
+        on = self._engine
+        n = points.shape[0]
+        xp = on.xp
+        points = on.put(points)
+        y = on.put(y)
         known = xp.all(xp.isfinite(points), axis=1) & xp.isfinite(y)
-        points, y = xp.where(known[:, None], points, 0.5), xp.where(known, y, 0.0)
+        points = xp.where(known[:, None], points, 0.5)
+        y = xp.where(known, y, 0.0)
         counts = xp.astype(known, xp.float64)
         if n < on.rows:
             points, y, counts = (
-                _padded(xp, array, on.rows, fill) for array, fill in ((points, 0.5), (y, 0.0), (counts, 0.0))
+                _padded(xp, array, on.rows, fill)
+                for array, fill in ((points, 0.5), (y, 0.0), (counts, 0.0))
             )
         part.add(self._rows(points, y, counts), records=n, users=users, first=first)
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise StateError("a statistic is not pickled in the clear: merge it in this process, or release it.")
+        raise StateError(
+            "a statistic is not pickled in the clear: merge it in this process, or release it."
+        )
 
     def __repr__(self) -> str:
         return f"Statistic(<private>, records={self.records}, rank={self.design.rank})"
 
 
 def _padded(xp: Any, array: Array, height: int, fill: float) -> Array:
-    blank = xp.full((height - array.shape[0], *array.shape[1:]), fill, dtype=array.dtype, device=device(array))
+    blank = xp.full(
+        (height - array.shape[0], *array.shape[1:]), fill, dtype=array.dtype, device=device(array)
+    )
     return xp.concat([array, blank], axis=0)

@@ -1,10 +1,11 @@
 """Tables of any kind to columns and back: dicts, NumPy, pandas, polars, Arrow.
 
-There are two ways in. `records`, `vector` and `labels` read *private* data: what kind of container came, its length,
-its dtypes and its outermost keys decide how it is read, and then each row and each cell is read by itself. Nothing
-that stands in a cell raises, warns, or changes how another cell is read: if it did, one record could move the sum
-by more than its bound. `reading.md` has the argument. `read` is for public tables and for visitors, whose values are
-the caller's own: it reads the same way, and first says what is wrong with the rows.
+There are two ways in. `records`, `vector` and `labels` read *private* data: what kind of container
+came, its length, its dtypes and its outermost keys decide how it is read, and then each row and
+each cell is read by itself. Nothing that stands in a cell raises, warns, or changes how another
+cell is read: if it did, one record could move the sum by more than its bound. `reading.md` has the
+argument. `read` is for public tables and for visitors, whose values are the caller's own: it reads
+the same way, and first says what is wrong with the rows.
 """
 
 from __future__ import annotations
@@ -17,19 +18,24 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
+from tacit._typing import Floats
 from tacit.errors import InputError
 from tacit.quiet import quiet
 
 Columns = dict[str, NDArray[Any]]
-Floats = NDArray[np.float64]
 NAN = float("nan")
 LISTS = (list, tuple, range)
-TRUTHS = {"True": 1.0, "true": 1.0, "False": 0.0, "false": 0.0}  # as NumPy, pandas, polars and Arrow write them
+TRUTHS = {
+    "True": 1.0,
+    "true": 1.0,
+    "False": 0.0,
+    "false": 0.0,
+}  # as NumPy, pandas, polars and Arrow write them
 
 
 class Table:
-    """Named columns of one length. `like` says what they came from, so that answers look like questions: the frame
-    itself, or one of the words below."""
+    """Named columns of one length. `like` says what they came from, so that answers look like
+    questions: the frame itself, or one of the words below."""
 
     def __init__(self, columns: Columns, rows: int, like: Any) -> None:
         self.columns = columns
@@ -37,19 +43,29 @@ class Table:
         self.like = like
 
     def answer(self, columns: Columns) -> Any:
-        """Columns of the same length in the shape of the question: a dict for a dict, pandas for pandas."""
+        """Columns of the same length in the shape of the question: a dict for a dict, pandas for
+        pandas."""
         if self.like is RECORD:
             return {name: _item(column[0]) for name, column in columns.items()}
         if self.like is COLUMNS:
             return columns
         if self.like is DICTS:
-            return [{name: _item(column[i]) for name, column in columns.items()} for i in range(self.rows)]
+            return [
+                {name: _item(column[i]) for name, column in columns.items()}
+                for i in range(self.rows)
+            ]
         if self.like is ROW or self.like is ROWS:
             values = list(columns.values())
-            table = values[0] if len(values) == 1 and values[0].dtype.kind not in "fiu" else np.column_stack(values)
+            table = (
+                values[0]
+                if len(values) == 1 and values[0].dtype.kind not in "fiu"
+                else np.column_stack(values)
+            )
             return table[0] if self.like is ROW else table
         frame = nw.from_native(self.like, eager_only=True)
-        answer = nw.from_dict({k: v.tolist() for k, v in columns.items()}, backend=frame.implementation).to_native()
+        answer = nw.from_dict(
+            {k: v.tolist() for k, v in columns.items()}, backend=frame.implementation
+        ).to_native()
         if (index := nw.maybe_get_index(frame)) is not None:  # pandas aligns rows by their labels
             answer.index = index
         return answer
@@ -62,11 +78,12 @@ ROW = "a list of values"
 ROWS = "a list of lists, or an array"
 
 
-# -- tables ------------------------------------------------------------------------------------------------------------
+# -- tables ---------------------------------------------------------------------------------------
 
 
 def records(data: Any, names: Sequence[str], what: str, *, single: bool = False) -> Table:
-    """The columns `names` of a private table, row by row. Only the outermost structure can be wrong.
+    """The columns `names` of a private table, row by row. Only the outermost structure can be
+    wrong.
 
     | container                | how it is read                                                                   |
     |--------------------------|----------------------------------------------------------------------------------|
@@ -75,8 +92,8 @@ def records(data: Any, names: Sequence[str], what: str, *, single: bool = False)
     | array of another dtype   | columns by position, or by the names of its fields                               |
     | pandas, polars, Arrow    | columns by name                                                                  |
 
-    `single` says that exactly one record is expected: a mapping is then a record whatever its values are, and so is a
-    list of as many values as there are names.
+    `single` says that exactly one record is expected: a mapping is then a record whatever its
+    values are, and so is a list of as many values as there are names.
     """
     names = tuple(names)
     with quiet():
@@ -86,13 +103,16 @@ def records(data: Any, names: Sequence[str], what: str, *, single: bool = False)
             return _from_list(data, names, what, single)
         if isinstance(data, np.ndarray):
             return _from_array(data, names, what, single)
-        if isinstance(data, int | float | np.generic) or (single and len(names) == 1 and not _is_table(data)):
+        if isinstance(data, int | float | np.generic) or (
+            single and len(names) == 1 and not _is_table(data)
+        ):
             return _from_array(_cells([data]).reshape(()), names, what, single)
         return _from_frame(data, names, what)
 
 
 def read(data: Any, names: Sequence[str], what: str) -> Table:
-    """The same for a public table, or a visitor's: rows that lack a column, or have too many, are an error.
+    """The same for a public table, or a visitor's: rows that lack a column, or have too many, are
+    an error.
 
     A flat list of as many values as there are names is one record.
     """
@@ -112,19 +132,24 @@ def read(data: Any, names: Sequence[str], what: str) -> Table:
     return table
 
 
-def _from_mapping(data: Mapping[str, Any], names: tuple[str, ...], what: str, single: bool) -> Table:
+def _from_mapping(
+    data: Mapping[str, Any], names: tuple[str, ...], what: str, single: bool
+) -> Table:
     _require(data.keys(), names, what)
     if single or not all(is_column(data[name]) for name in names):
         return Table({name: _cells([_only(data[name])]) for name in names}, 1, RECORD)
     columns = {name: _column(data[name]) for name in names}
     lengths = {len(column) for column in columns.values()}
     if len(lengths) != 1 or any(column.ndim != 1 for column in columns.values()):
-        raise InputError(f"the columns of {what} must be flat and of one length, got lengths {sorted(lengths)}.")
+        raise InputError(
+            f"the columns of {what} must be flat and of one length, got lengths {sorted(lengths)}."
+        )
     return Table(columns, _some(lengths.pop(), what), COLUMNS)
 
 
 def _from_list(data: Sequence[Any], names: tuple[str, ...], what: str, single: bool) -> Table:
-    """Rows, or one record where one is expected: a list of which every entry is a row itself is none."""
+    """Rows, or one record where one is expected: a list of which every entry is a row itself is
+    none."""
     one = single and 1 < len(names) == len(data) and not all(map(_is_row, data))
     rows = [_entries(row, names) for row in ([list(data)] if one else data)]
     columns = {name: _cells([row[j] for row in rows]) for j, name in enumerate(names)}
@@ -133,7 +158,9 @@ def _from_list(data: Sequence[Any], names: tuple[str, ...], what: str, single: b
 
 def _from_array(data: NDArray[Any], names: tuple[str, ...], what: str, single: bool) -> Table:
     if data.dtype.names is not None:
-        return _from_mapping({name: np.atleast_1d(data[name]) for name in data.dtype.names}, names, what, False)
+        return _from_mapping(
+            {name: np.atleast_1d(data[name]) for name in data.dtype.names}, names, what, False
+        )
     array = _unmasked(data)
     if _is_objects(array) and array.ndim == 1:
         return _from_list(list(array), names, what, single)
@@ -155,7 +182,8 @@ def _from_frame(data: Any, names: tuple[str, ...], what: str) -> Table:
         raise InputError(f"{what} has two columns of one name: rename or drop one.") from None
     except TypeError:
         raise InputError(
-            f"{what} must be a dict, a NumPy array, or a pandas, polars or Arrow table with columns "
+            f"{what} must be a dict, a NumPy array, or a pandas, polars or Arrow table with "
+            "columns "
             f"{', '.join(names)}; got {type(data).__name__}."
         ) from None
     _require(frame.columns, names, what)
@@ -164,7 +192,8 @@ def _from_frame(data: Any, names: tuple[str, ...], what: str) -> Table:
 
 
 def _entries(row: Any, names: tuple[str, ...]) -> list[Any]:
-    """The cells of one row, which no other row has a say in. What is no such row is a row of missing cells."""
+    """The cells of one row, which no other row has a say in. What is no such row is a row of
+    missing cells."""
     try:
         if isinstance(row, Mapping):
             return [_entry(row, name) for name in names]
@@ -184,7 +213,8 @@ def _entry(row: Mapping[str, Any], name: str) -> Any:
 
 
 def _only(value: Any) -> Any:
-    """A record's value, which may be given as a column of one; a column of any other length is a missing cell."""
+    """A record's value, which may be given as a column of one; a column of any other length is a
+    missing cell."""
     if not is_column(value):
         return value
     try:
@@ -194,22 +224,27 @@ def _only(value: Any) -> Any:
         return None
 
 
-# -- columns -----------------------------------------------------------------------------------------------------------
+# -- columns --------------------------------------------------------------------------------------
 
 
 def vector(data: Any, rows: int, what: str) -> Floats:
-    """One column of numbers (rewards), or one number. The length must match; what is no number becomes NaN."""
+    """One column of numbers (rewards), or one number. The length must match; what is no number
+    becomes NaN."""
     with quiet():
         column = floats(_flat(data, rows, what, "numbers"))
     if column.shape != (rows,):
-        raise InputError(f"{what} must have one entry per row, {rows}, got shape {np.shape(column)}.")
+        raise InputError(
+            f"{what} must have one entry per row, {rows}, got shape {np.shape(column)}."
+        )
     return column
 
 
 def labels(data: Any, rows: int, what: str) -> list[Any]:
     """One column of ids, whatever they are, or one id. Only the length can be wrong."""
     if not is_column(data) and (rows != 1 or isinstance(data, set | frozenset)):
-        raise InputError(f"{what} must be a column of ids, one id per row, {rows}, got {type(data).__name__}.")
+        raise InputError(
+            f"{what} must be a column of ids, one id per row, {rows}, got {type(data).__name__}."
+        )
     with quiet():
         column = _flat(data, rows, what, "ids").reshape(-1)
     if len(column) != rows:
@@ -236,7 +271,8 @@ def _flat(data: Any, rows: int, what: str, of: str) -> NDArray[Any]:
 
 
 def _column(values: Any) -> NDArray[Any]:
-    """A column whose dtype says nothing that a cell did not say: lists are not promoted to text or to float.
+    """A column whose dtype says nothing that a cell did not say: lists are not promoted to text or
+    to float.
 
     An entry of a list that is itself a list of one is that one.
     """
@@ -270,9 +306,10 @@ def _unmasked(array: NDArray[Any]) -> NDArray[Any]:
 def _series(values: Any) -> NDArray[Any]:
     """A column of pandas, polars or Arrow, by its dtype.
 
-    Integers with a gap go through a list, since an array of floats cannot hold all of them. Whether there is a gap
-    changes how integers are held and not which they are. If one cell makes the whole column fail, such as a text
-    that is no UTF-8 or a time that Python cannot hold, cells are read one by one and that one is missing.
+    Integers with a gap go through a list, since an array of floats cannot hold all of them. Whether
+    there is a gap changes how integers are held and not which they are. If one cell makes the whole
+    column fail, such as a text that is no UTF-8 or a time that Python cannot hold, cells are read
+    one by one and that one is missing.
     """
     if nw.dependencies.is_into_series(values) or isinstance(values, nw.Series):
         series = nw.from_native(values, series_only=True)
@@ -301,7 +338,7 @@ def _cells(values: Sequence[Any]) -> NDArray[Any]:
     return np.fromiter(values, dtype=object, count=len(values))
 
 
-# -- cells -------------------------------------------------------------------------------------------------------------
+# -- cells ----------------------------------------------------------------------------------------
 
 
 def floats(column: NDArray[Any]) -> Floats:
@@ -309,12 +346,14 @@ def floats(column: NDArray[Any]) -> Floats:
     with quiet():
         if column.dtype.kind in "fiub":
             return column.astype(np.float64)
-        return np.array([number(value) for value in column.reshape(-1)], dtype=np.float64).reshape(column.shape)
+        return np.array([number(value) for value in column.reshape(-1)], dtype=np.float64).reshape(
+            column.shape
+        )
 
 
 def number(value: Any) -> float:
-    """One cell as a float, NaN if it is none. Text is the number that it spells, a complex number its real part if it
-    has no other; lists, arrays and times are no numbers."""
+    """One cell as a float, NaN if it is none. Text is the number that it spells, a complex number
+    its real part if it has no other; lists, arrays and times are no numbers."""
     if type(value) is float:
         return value
     try:
@@ -332,7 +371,8 @@ def number(value: Any) -> float:
 
 
 def _truth(value: Any) -> float:
-    """A truth value that a table promoted to text because of another cell is the number that it was."""
+    """A truth value that a table promoted to text because of another cell is the number that it
+    was."""
     try:
         return TRUTHS.get(text(value) or "", NAN)
     except Exception:  # whatever a stranger's __class__ or __str__ raises
@@ -356,16 +396,19 @@ def alone(cell: Any) -> NDArray[Any]:
 
 
 def numbers(values: Any) -> Floats:
-    """Numbers of a public parameter, in any nesting, as float64; what does not read as a number is NaN."""
+    """Numbers of a public parameter, in any nesting, as float64; what does not read as a number is
+    NaN."""
     if not isinstance(values, list | tuple):
-        return floats(_column(values) if is_column(values) and not _is_table(values) else np.asarray(values))
+        return floats(
+            _column(values) if is_column(values) and not _is_table(values) else np.asarray(values)
+        )
     try:
         return floats(np.array(values, dtype=object))
     except ValueError:  # rows of different lengths
         return floats(_cells(values))
 
 
-# -- kinds and complaints, by public structure -------------------------------------------------------------------------
+# -- kinds and complaints, by public structure ----------------------------------------------------
 
 
 def _is_series(data: Any) -> bool:
@@ -388,7 +431,9 @@ def _is_objects(data: Any) -> bool:
 
 def _is_row(value: Any) -> bool:
     try:
-        return isinstance(value, Mapping | list | tuple | range) or (isinstance(value, np.ndarray) and value.ndim > 0)
+        return isinstance(value, Mapping | list | tuple | range) or (
+            isinstance(value, np.ndarray) and value.ndim > 0
+        )
     except Exception:
         return False
 
@@ -400,14 +445,17 @@ def _some(rows: int, what: str) -> int:
 
 
 def _wrong_shape(names: Sequence[str], what: str, shape: tuple[int, ...]) -> InputError:
-    return InputError(f"{what} must have {len(names)} column(s) ({', '.join(names)}), got shape {shape}.")
+    return InputError(
+        f"{what} must have {len(names)} column(s) ({', '.join(names)}), got shape {shape}."
+    )
 
 
 def _require(columns: Any, names: Sequence[str], what: str) -> None:
     have = list(columns)
     if missing := [name for name in names if name not in have]:
         raise InputError(
-            f"{what} has no column {missing[0]!r}: it needs {', '.join(names)} and has {', '.join(map(str, have))}."
+            f"{what} has no column {missing[0]!r}: it needs {', '.join(names)} and has "
+            f"{', '.join(map(str, have))}."
         )
 
 
@@ -416,7 +464,9 @@ def _require_columns(data: Mapping[str, Any], names: Sequence[str], what: str) -
     _require(data.keys(), names, what)
     lengths = {len(data[name]) if is_column(data[name]) else 1 for name in names}
     if any(is_column(data[name]) for name in names) and len(lengths) > 1:
-        raise InputError(f"the columns of {what} must be flat and of one length, got lengths {sorted(lengths)}.")
+        raise InputError(
+            f"the columns of {what} must be flat and of one length, got lengths {sorted(lengths)}."
+        )
 
 
 def _require_rows(rows: Sequence[Any], names: Sequence[str], what: str) -> None:

@@ -16,9 +16,10 @@ from scipy.spatial import cKDTree
 from scipy.stats import ks_2samp
 
 from tacit import domains
+from tacit._typing import Floats
 from tacit.domains import Domain
 from tacit.spec import dump, load
-from tacit.tables import Columns, Floats
+from tacit.tables import Columns
 
 CLOSE = 1e-9
 SAMPLES = 10_000
@@ -26,17 +27,53 @@ CANDIDATES = 1024
 DISCREPANCY = 0.02  # of the candidates themselves, in any direction
 
 inherited = settings(
-    max_examples=20, suppress_health_check=[HealthCheck.differing_executors, HealthCheck.function_scoped_fixture]
+    max_examples=20,
+    suppress_health_check=[HealthCheck.differing_executors, HealthCheck.function_scoped_fixture],
 )
 
 ODD: list[Any] = [
-    math.nan, math.inf, -math.inf, 1.7e308, -1.7e308, 5e-324, 0.0, -0.0, 0.5, 10**400, -(10**400), 2**63, True, None,
-    "", "0.25", "text", "nan", "1e999", b"0.25", b"\xff", 1 + 2j, Decimal("0.25"), Decimal("sNaN"), Decimal("1e999999"),
-    [], [0.5], {}, object(), datetime.date(2024, 1, 1), np.float32(0.25), np.datetime64("NaT"), np.complex64(1j),
-]  # fmt: skip
+    math.nan,
+    math.inf,
+    -math.inf,
+    1.7e308,
+    -1.7e308,
+    5e-324,
+    0.0,
+    -0.0,
+    0.5,
+    10**400,
+    -(10**400),
+    2**63,
+    True,
+    None,
+    "",
+    "0.25",
+    "text",
+    "nan",
+    "1e999",
+    b"0.25",
+    b"\xff",
+    1 + 2j,
+    Decimal("0.25"),
+    Decimal("sNaN"),
+    Decimal("1e999999"),
+    [],
+    [0.5],
+    {},
+    object(),
+    datetime.date(2024, 1, 1),
+    np.float32(0.25),
+    np.datetime64("NaT"),
+    np.complex64(1j),
+]
 
 odd_cells = st.one_of(
-    st.sampled_from(ODD), st.floats(), st.integers(), st.text(max_size=5), st.decimals(), st.floats(0.0, 1.0)
+    st.sampled_from(ODD),
+    st.floats(),
+    st.integers(),
+    st.text(max_size=5),
+    st.decimals(),
+    st.floats(0.0, 1.0),
 )
 
 
@@ -54,7 +91,9 @@ def encoded(domain: Domain, values: Any) -> Floats:
 
 
 def records(domain: Domain, columns: Columns) -> list[dict[str, Any]]:
-    return [dict(zip(domain.names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return [
+        dict(zip(domain.names, row, strict=True)) for row in zip(*columns.values(), strict=True)
+    ]
 
 
 def is_member(domain: Domain, points: Floats) -> bool:
@@ -70,37 +109,45 @@ def same_columns(left: Columns, right: Columns) -> bool:
 
 def _same(left: Any, right: Any) -> bool:
     if left.dtype.kind == "f":
-        return np.allclose(left, right, rtol=CLOSE, atol=CLOSE * max(1.0, float(np.abs(left).max())))
+        return np.allclose(
+            left, right, rtol=CLOSE, atol=CLOSE * max(1.0, float(np.abs(left).max()))
+        )
     return bool((left == right).all())
 
 
 def looks_uniform(domain: Domain, points: Floats) -> bool:
-    """Whether points follow the law of the candidates, judged by Kolmogorov's distance in many directions.
+    """Whether points follow the law of the candidates, judged by Kolmogorov's distance in many
+    directions.
 
-    By Dvoretzky, Kiefer and Wolfowitz n right points are refused with probability at most 2 exp(-2 n t^2) in each
-    direction; t is chosen such that it is 1e-7 in all of them together.
+    By Dvoretzky, Kiefer and Wolfowitz n right points are refused with probability at most 2 exp(-2
+    n t^2) in each direction; t is chosen such that it is 1e-7 in all of them together.
     """
     candidates = domain.candidate_points(4096)
     views = [_views(domain, points), _views(domain, candidates)]
     t = math.sqrt(math.log(2 * views[0].shape[1] / 1e-7) / (2 * len(points)))
     return all(
-        ks_2samp(a, b, method="asymp").statistic <= t + DISCREPANCY for a, b in zip(views[0].T, views[1].T, strict=True)
+        ks_2samp(a, b, method="asymp").statistic <= t + DISCREPANCY
+        for a, b in zip(views[0].T, views[1].T, strict=True)
     )
 
 
 def _views(domain: Domain, points: Floats) -> Floats:
-    """Each coordinate, some random directions, and the distance from the middle; rounded, so that ties are ties."""
+    """Each coordinate, some random directions, and the distance from the middle; rounded, so that
+    ties are ties."""
     directions = np.random.default_rng(0).normal(size=(domain.dimension, 4))
     distance = np.linalg.norm(points - domain.candidate_points(4096).mean(axis=0), axis=1)
     return np.column_stack([points, points @ directions, distance]).round(9)
 
 
 def looks_spread(domain: Domain, candidates: Floats) -> bool:
-    """Whether a random member has a candidate about as near as among as many random members, or nearer."""
+    """Whether a random member has a candidate about as near as among as many random members, or
+    nearer."""
     rng = np.random.default_rng(1)
     members = domain.sample_points(4000, rng)
     others = domain.sample_points(len(candidates), rng)
-    near, nearest = (float(cKDTree(points).query(members)[0].mean()) for points in (candidates, others))
+    near, nearest = (
+        float(cKDTree(points).query(members)[0].mean()) for points in (candidates, others)
+    )
     return near <= 1.1 * nearest + CLOSE
 
 
@@ -115,15 +162,17 @@ class DomainLaws:
     def members(self, domain: Domain) -> Floats:
         return domain.sample_points(500, np.random.default_rng(0))
 
-    # -- names -------------------------------------------------------------------------------------------------
+    # -- names ------------------------------------------------------------------------------------
 
-    def test_names_are_different_texts_and_name_the_columns(self, domain: Domain, members: Floats) -> None:
+    def test_names_are_different_texts_and_name_the_columns(
+        self, domain: Domain, members: Floats
+    ) -> None:
         assert isinstance(domain.names, tuple)
         assert all(isinstance(name, str) and name for name in domain.names)
         assert len(set(domain.names)) == len(domain.names)
         assert tuple(domain.decode(members)) == domain.names
 
-    # -- members -----------------------------------------------------------------------------------------------
+    # -- members ----------------------------------------------------------------------------------
 
     def test_samples_are_members(self, domain: Domain, members: Floats) -> None:
         assert members.shape == (500, domain.dimension)
@@ -159,21 +208,26 @@ class DomainLaws:
     def test_density_is_positive(self, domain: Domain) -> None:
         assert 0 < domain.density < math.inf
 
-    # -- projection --------------------------------------------------------------------------------------------
+    # -- projection -------------------------------------------------------------------------------
 
     @pytest.mark.parametrize("size", [0.3, 3.0, 1e3, 1e9])
-    def test_projection_gives_the_nearest_member(self, domain: Domain, members: Floats, size: float) -> None:
+    def test_projection_gives_the_nearest_member(
+        self, domain: Domain, members: Floats, size: float
+    ) -> None:
         far = 0.5 + size * np.random.default_rng(7).normal(size=(50, domain.dimension))
         projected = domain.project_points(far)
         assert is_member(domain, projected)
-        # |x - P x| <= |x - m| for every member m, written so that huge x do not swallow the difference.
+        # |x - P x| <= |x - m| for every member m, written so that huge x do not swallow the
+        # difference.
         gain = 2 * (far @ members.T) - np.sum(members**2, axis=1)
         own = 2 * np.sum(far * projected, axis=1) - np.sum(projected**2, axis=1)
         assert (own[:, None] >= gain - 1e-12 * size - 1e-12 * np.abs(gain)).all()
 
     @inherited
     @given(data=st.data())
-    def test_projection_is_total_and_idempotent_in_unit_coordinates(self, domain: Domain, data: st.DataObject) -> None:
+    def test_projection_is_total_and_idempotent_in_unit_coordinates(
+        self, domain: Domain, data: st.DataObject
+    ) -> None:
         rows = st.lists(st.floats(), min_size=domain.dimension, max_size=domain.dimension)
         points = np.array(data.draw(st.lists(rows, min_size=1, max_size=4)))
         once = domain.project_points(points.copy())
@@ -183,7 +237,9 @@ class DomainLaws:
 
     @inherited
     @given(data=st.data())
-    def test_whatever_is_read_becomes_a_member_or_nan(self, domain: Domain, data: st.DataObject) -> None:
+    def test_whatever_is_read_becomes_a_member_or_nan(
+        self, domain: Domain, data: st.DataObject
+    ) -> None:
         """Nothing raises, and (as warnings are errors here) nothing warns."""
         row = st.fixed_dictionaries(dict.fromkeys(domain.names, odd_cells))
         points = encoded(domain, data.draw(st.lists(row, min_size=1, max_size=5)))
@@ -200,8 +256,12 @@ class DomainLaws:
             assert is_member(domain, points[known])
             assert domain.project([dict.fromkeys(domain.names, cell)]).shape[0] == 1
 
-    @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int8, np.uint64, bool, complex, "U8", "S4", "M8[s]"])
-    def test_columns_of_any_dtype_are_read_without_an_error(self, domain: Domain, dtype: Any) -> None:
+    @pytest.mark.parametrize(
+        "dtype", [np.float16, np.float32, np.int8, np.uint64, bool, complex, "U8", "S4", "M8[s]"]
+    )
+    def test_columns_of_any_dtype_are_read_without_an_error(
+        self, domain: Domain, dtype: Any
+    ) -> None:
         points = encoded(domain, {name: np.array([0, 1, 1]).astype(dtype) for name in domain.names})
         assert is_member(domain, points[np.isfinite(points).all(axis=1)])
 
@@ -222,10 +282,14 @@ class DomainLaws:
         alone = encoded(domain, known)
         columns = {name: [row[name] for row in known] for name in domain.names}
         assert np.array_equal(encoded(domain, [*known, odd])[:2], alone)
-        assert np.array_equal(encoded(domain, {k: [*v, odd[k]] for k, v in columns.items()})[:2], alone)
-        assert np.array_equal(encoded(domain, [[*row.values()] for row in (*known, odd)])[:2], alone)
+        assert np.array_equal(
+            encoded(domain, {k: [*v, odd[k]] for k, v in columns.items()})[:2], alone
+        )
+        assert np.array_equal(
+            encoded(domain, [[*row.values()] for row in (*known, odd)])[:2], alone
+        )
 
-    # -- candidates --------------------------------------------------------------------------------------------
+    # -- candidates -------------------------------------------------------------------------------
 
     @pytest.mark.parametrize("n", [1, 2, 7, 64, 1000])
     def test_candidates_are_members(self, domain: Domain, n: int) -> None:
@@ -246,12 +310,16 @@ class DomainLaws:
     def test_candidates_are_spread(self, domain: Domain) -> None:
         assert looks_spread(domain, domain.candidate_points(CANDIDATES))
 
-    # -- plain data --------------------------------------------------------------------------------------------
+    # -- plain data -------------------------------------------------------------------------------
 
     def test_spec_describes_the_same_domain(self, domain: Domain, members: Floats) -> None:
         twin = load(json.loads(json.dumps(dump(domain))), domains.REGISTRY, "domain")
         assert type(twin) is type(domain)
-        assert (twin.names, twin.dimension, twin.density) == (domain.names, domain.dimension, domain.density)
+        assert (twin.names, twin.dimension, twin.density) == (
+            domain.names,
+            domain.dimension,
+            domain.density,
+        )
         assert np.array_equal(twin.sample_points(500, np.random.default_rng(0)), members)
         assert np.array_equal(twin.candidate_points(64), domain.candidate_points(64))
         columns = domain.decode(members)

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from tacit import kernels
+from tacit._typing import Floats
 from tacit.kernels import Kernel
 from tacit.kernels.ard import lengthscales, spread, with_lengthscales
 from tacit.kernels.slopes import with_slopes
 from tacit.spec import dump, load
-from tacit.tables import Floats
 
 
 class KernelLaws:
@@ -28,7 +28,8 @@ class KernelLaws:
 
     @pytest.fixture
     def points(self) -> Floats:
-        """Points of the unit cube with everything that is awkward: corners, twins, near twins, labels."""
+        """Points of the unit cube with everything that is awkward: corners, twins, near twins,
+        labels."""
         rng = np.random.default_rng(0)
         scattered = rng.random((30, 3))
         labels = rng.integers(3, size=(10, 3)) / 2
@@ -44,7 +45,9 @@ class KernelLaws:
         K = kernel(points, points)
         assert np.linalg.eigvalsh((K + K.T) / 2).min() >= -1e-8
 
-    def test_the_diagonal_is_that_of_the_matrix_and_at_most_one(self, kernel: Kernel, points: Floats) -> None:
+    def test_the_diagonal_is_that_of_the_matrix_and_at_most_one(
+        self, kernel: Kernel, points: Floats
+    ) -> None:
         diagonal = kernel.diagonal(points)
         assert diagonal.shape == (len(points),)
         assert np.allclose(diagonal, np.diag(kernel(points, points)), rtol=0, atol=1e-10)
@@ -68,10 +71,14 @@ class KernelLaws:
         kernel.diagonal(points)
         assert np.array_equal(points, before)
 
-    def test_any_standard_array_library_gives_the_same_numbers(self, kernel: Kernel, points: Floats) -> None:
+    def test_any_standard_array_library_gives_the_same_numbers(
+        self, kernel: Kernel, points: Floats
+    ) -> None:
         A, B = (self.strict(rows) for rows in (points, points[:7]))
         assert np.allclose(self.plain(kernel(A, B)), kernel(points, points[:7]), rtol=0, atol=1e-12)
-        assert np.allclose(self.plain(kernel.diagonal(A)), kernel.diagonal(points), rtol=0, atol=1e-12)
+        assert np.allclose(
+            self.plain(kernel.diagonal(A)), kernel.diagonal(points), rtol=0, atol=1e-12
+        )
 
     def test_single_precision_stays_single(self, kernel: Kernel, points: Floats) -> None:
         A = points.astype(np.float32)
@@ -81,16 +88,20 @@ class KernelLaws:
 
     def test_its_slopes_are_those_of_the_matrix(self, kernel: Kernel, points: Floats) -> None:
         """d sum(W k) / d log lengthscale, against a small step to both sides."""
-        own, step = spread(kernel, points.shape[1]), 1e-5
+        own = spread(kernel, points.shape[1])
+        step = 1e-5
         W = np.random.default_rng(1).normal(size=(len(points), len(points)))
         W += W.T
         K, slopes = with_slopes(own, points)
         assert np.allclose(K, own(points, points), rtol=0, atol=1e-12)
-        scales, found = np.array(lengthscales(own)), slopes(W)
+        scales = np.array(lengthscales(own))
+        found = slopes(W)
         assert len(found) == len(scales)
         for j, slope in enumerate(found):
             move = np.exp(step * (np.arange(len(scales)) == j))
-            up, down = (with_lengthscales(own, list(scales * m))(points, points) for m in (move, 1 / move))
+            up, down = (
+                with_lengthscales(own, list(scales * m))(points, points) for m in (move, 1 / move)
+            )
             assert slope == pytest.approx(np.vdot(W, up - down) / (2 * step), rel=1e-4, abs=1e-3)
 
     def test_spec_describes_the_same_kernel(self, kernel: Kernel, points: Floats) -> None:

@@ -1,4 +1,5 @@
-"""What every database must keep: a ledger that cannot be fooled, and a study in which no round is lost.
+"""What every database must keep: a ledger that cannot be fooled, and a study in which no round is
+lost.
 
 class TestLedgerOnMyDatabase(LedgerLaws):
     @pytest.fixture
@@ -30,7 +31,7 @@ from databases import (
     release_study,
     spend,
 )
-from tacit import Bandit, Budget, BudgetError, Ledger, RequestConflictError, StateError
+from tacit import Budget, BudgetError, Ledger, RequestConflictError, StateError, Study
 from tacit.core import Cohort
 from tacit.core.accounts import metadata
 from tacit.core.budget import UNITS
@@ -77,11 +78,17 @@ class LedgerLaws(StorageLaws):
 
     def test_any_bytes_are_kept_as_they_are(self, url: str) -> None:
         ledger = Ledger.create(url, WHOLE)
-        for name, result in {"none": b"", "all": bytes(range(256)), "long": b"\x00\xff" * 50_000}.items():
+        for name, result in {
+            "none": b"",
+            "all": bytes(range(256)),
+            "long": b"\x00\xff" * 50_000,
+        }.items():
             assert ledger.spend(name, PermuteAndFlip(0.1), {}, result.__bytes__) == result
             assert Ledger.open(url).stored(name) == result
 
-    def test_a_crash_between_charge_and_store_is_repaired_by_a_retry_without_a_second_charge(self, url: str) -> None:
+    def test_a_crash_between_charge_and_store_is_repaired_by_a_retry_without_a_second_charge(
+        self, url: str
+    ) -> None:
         ledger = Ledger.create(url, WHOLE)
 
         def crash() -> bytes:
@@ -95,7 +102,8 @@ class LedgerLaws(StorageLaws):
         assert ledger.spent == 0.5
 
     def test_who_draws_second_returns_what_the_first_one_stored(self, url: str) -> None:
-        ledger, other = Ledger.create(url, WHOLE), Ledger.open(url)
+        ledger = Ledger.create(url, WHOLE)
+        other = Ledger.open(url)
 
         def overtaken() -> bytes:
             assert other.spend("a", PermuteAndFlip(0.5), {}, lambda: b"first") == b"first"
@@ -126,14 +134,18 @@ class LedgerLaws(StorageLaws):
     def test_a_refusal_says_spent_asked_and_left_and_draws_nothing(self, url: str) -> None:
         ledger = Ledger.create(url, WHOLE)
         ledger.spend("a", PermuteAndFlip(0.75), {}, lambda: b"x")
-        with pytest.raises(BudgetError, match=r"spent epsilon=0.75, asked epsilon=0.5, left epsilon=0.25 of 1;"):
+        with pytest.raises(
+            BudgetError, match=r"spent epsilon=0.75, asked epsilon=0.5, left epsilon=0.25 of 1;"
+        ):
             ledger.spend("b", PermuteAndFlip(0.5), {}, never)
         assert ledger.spent == 0.75
         assert [charge.request for charge in ledger.charges()] == ["a"]
 
     @pytest.mark.parametrize("epsilon", [2.0**22, 2.0**23, 1e10, 1e300])
     @pytest.mark.parametrize("budget", [WHOLE, Budget(rho=0.5)])
-    def test_a_charge_beyond_64_bits_is_refused_like_any_other(self, url: str, budget: Budget, epsilon: float) -> None:
+    def test_a_charge_beyond_64_bits_is_refused_like_any_other(
+        self, url: str, budget: Budget, epsilon: float
+    ) -> None:
         ledger = Ledger.create(url, budget)
         with pytest.raises(BudgetError, match="does not cover this"):
             ledger.spend("a", PermuteAndFlip(epsilon), {}, never)
@@ -150,9 +162,14 @@ class LedgerLaws(StorageLaws):
 
     def test_the_cap_is_a_constraint_of_the_database_itself(self, url: str) -> None:
         Ledger.create(url, WHOLE)
-        for wrong in ("UPDATE tacit_cohorts SET spent = cap + 1", "UPDATE tacit_charges SET cost = -1"):
+        for wrong in (
+            "UPDATE tacit_cohorts SET spent = cap + 1",
+            "UPDATE tacit_charges SET cost = -1",
+        ):
             with connect(url).begin() as connection:
-                connection.execute(text("INSERT INTO tacit_charges VALUES ('x', 1, 'x', '{}', '', 0, 0.0, NULL)"))
+                connection.execute(
+                    text("INSERT INTO tacit_charges VALUES ('x', 1, 'x', '{}', '', 0, 0.0, NULL)")
+                )
                 with pytest.raises(IntegrityError):
                     connection.execute(text(wrong))
                 connection.rollback()
@@ -168,7 +185,9 @@ class LedgerLaws(StorageLaws):
         with pytest.raises(StateError, match="holds no ledger"):
             Ledger.open(url)
 
-    def test_a_ledger_whose_making_was_cut_short_is_made_by_the_next_who_tries(self, url: str) -> None:
+    def test_a_ledger_whose_making_was_cut_short_is_made_by_the_next_who_tries(
+        self, url: str
+    ) -> None:
         metadata.create_all(connect(url))  # and then the process was killed
         with pytest.raises(StateError, match="holds no ledger"):
             Ledger.open(url)
@@ -179,7 +198,7 @@ class LedgerLaws(StorageLaws):
         Ledger.create(url, budget)
         assert Ledger.open(url).budget == budget
 
-    # -- cohorts -----------------------------------------------------------------------------------------------
+    # -- cohorts ----------------------------------------------------------------------------------
 
     def test_every_cohort_may_spend_the_whole_budget_and_not_more(self, url: str) -> None:
         ledger = Ledger.create(url, WHOLE)
@@ -188,11 +207,16 @@ class LedgerLaws(StorageLaws):
             for part in (0.5, 0.5):
                 name = f"{cohort.name}, {part}, {ledger.account(cohort).spent}"
                 ledger.spend(name, PermuteAndFlip(part), {}, lambda: b"x", cohort=cohort)
-            with pytest.raises(BudgetError, match=rf"of cohort '{cohort.name}' .* spent epsilon=1, .* left epsilon=0"):
+            with pytest.raises(
+                BudgetError,
+                match=rf"of cohort '{cohort.name}' .* spent epsilon=1, .* left epsilon=0",
+            ):
                 ledger.spend("one more", PermuteAndFlip(0.01), {}, never, cohort=cohort)
         assert ledger.spent == 1.0  # on any one person
         assert ledger.remaining == 0.0
-        assert [charge.parameters["cohort"] for charge in ledger.charges()] == ["first"] * 2 + ["second"] * 2
+        assert [charge.parameters["cohort"] for charge in ledger.charges()] == ["first"] * 2 + [
+            "second"
+        ] * 2
         assert [account.cohort for account in Ledger.open(url).accounts()] == [FIRST, SECOND]
 
     def test_cohorts_do_not_overlap(self, url: str) -> None:
@@ -224,7 +248,9 @@ class LedgerLaws(StorageLaws):
         with pytest.raises(StateError, match="cannot be divided"):
             ledger.add_cohort(FIRST)
 
-    def test_somebody_who_was_counted_in_one_cohort_is_not_counted_in_another(self, url: str) -> None:
+    def test_somebody_who_was_counted_in_one_cohort_is_not_counted_in_another(
+        self, url: str
+    ) -> None:
         ledger = Ledger.create(url, WHOLE)
         for cohort in (FIRST, SECOND):
             ledger.add_cohort(cohort)
@@ -232,7 +258,9 @@ class LedgerLaws(StorageLaws):
         ledger.spend("a", PermuteAndFlip(0.1), {}, lambda: b"x", cohort=FIRST, members=people)
         ledger.spend("b", PermuteAndFlip(0.1), {}, lambda: b"x", cohort=FIRST, members=people)
         with pytest.raises(StateError, match="counted in another cohort"):
-            ledger.spend("c", PermuteAndFlip(0.1), {}, never, cohort=SECOND, members=["new", "user 1100"])
+            ledger.spend(
+                "c", PermuteAndFlip(0.1), {}, never, cohort=SECOND, members=["new", "user 1100"]
+            )
         assert ledger.account(SECOND).spent == 0
         assert ledger.stored("c") is None
         ledger.spend("c", PermuteAndFlip(0.1), {}, lambda: b"x", cohort=SECOND, members=["new"])
@@ -256,15 +284,19 @@ class LedgerLaws(StorageLaws):
             ledger.spend("b", PermuteAndFlip(0.5), {}, never, cohort=SECOND, members=["other"])
 
     @pytest.mark.parametrize("budget", [WHOLE, Budget(epsilon=1.0, delta=1e-6), Budget(rho=0.125)])
-    def test_a_ledger_of_an_earlier_version_is_one_cohort_on_its_own_terms(self, url: str, budget: Budget) -> None:
+    def test_a_ledger_of_an_earlier_version_is_one_cohort_on_its_own_terms(
+        self, url: str, budget: Budget
+    ) -> None:
         cap = int((budget.epsilon if budget.pure else budget.zcdp) * UNITS)  # type: ignore[operator]
         terms = {"e": budget.epsilon, "d": budget.delta, "r": budget.rho}
         measure = "pure" if budget.pure else "zcdp"
         with connect(url).begin() as connection:
             connection.execute(
                 text(
-                    "CREATE TABLE tacit_account (id INTEGER PRIMARY KEY, name TEXT NOT NULL, measure TEXT NOT NULL, "
-                    "cap BIGINT NOT NULL, spent BIGINT NOT NULL, epsilon FLOAT, delta FLOAT NOT NULL, rho FLOAT, "
+                    "CREATE TABLE tacit_account (id INTEGER PRIMARY KEY, name TEXT NOT NULL, "
+                    "measure TEXT NOT NULL, "
+                    "cap BIGINT NOT NULL, spent BIGINT NOT NULL, epsilon FLOAT, delta FLOAT NOT "
+                    "NULL, rho FLOAT, "
                     "created FLOAT NOT NULL, CHECK (spent >= 0 AND spent <= cap))"
                 )
             )
@@ -277,13 +309,15 @@ class LedgerLaws(StorageLaws):
             account = ledger.account()
             assert ledger.budget == budget
             assert (account.measure, account.cap, account.spent) == (measure, cap, cap // 2)
-        with connect(url).begin() as connection:  # what an earlier version would spend from is empty
+        with connect(
+            url
+        ).begin() as connection:  # what an earlier version would spend from is empty
             old = connection.execute(text("SELECT cap - spent FROM tacit_account")).scalar_one()
         assert old == 0
         ledger.spend("a", PermuteAndFlip(0.01), {}, lambda: b"x")
         assert ledger.account().spent > cap // 2
 
-    # -- several processes -------------------------------------------------------------------------------------
+    # -- several processes ------------------------------------------------------------------------
 
     def test_of_processes_that_race_to_open_overlapping_cohorts_one_wins(self, urls: Urls) -> None:
         made = [urls() for _ in range(3)]
@@ -294,7 +328,9 @@ class LedgerLaws(StorageLaws):
             assert sorted(answers) == [False, False, False, True]
             assert len(Ledger.open(url).accounts()) == 1
 
-    def test_of_processes_that_race_for_the_last_of_the_budget_exactly_one_wins(self, urls: Urls) -> None:
+    def test_of_processes_that_race_for_the_last_of_the_budget_exactly_one_wins(
+        self, urls: Urls
+    ) -> None:
         made = [urls() for _ in range(5)]
         for url in made:
             Ledger.create(url, WHOLE)
@@ -303,16 +339,22 @@ class LedgerLaws(StorageLaws):
             assert answers.count("refused") == 3
             assert Ledger.open(url).spent == 1.0
 
-    def test_of_processes_that_race_under_one_id_all_get_one_answer_and_one_pays(self, urls: Urls) -> None:
+    def test_of_processes_that_race_under_one_id_all_get_one_answer_and_one_pays(
+        self, urls: Urls
+    ) -> None:
         made = [urls() for _ in range(5)]
         for url in made:
             Ledger.create(url, WHOLE)
-        for url, answers in zip(made, race(spend, [[[url, "same", 0.25]] * 4 for url in made]), strict=True):
+        for url, answers in zip(
+            made, race(spend, [[[url, "same", 0.25]] * 4 for url in made]), strict=True
+        ):
             assert len(set(answers)) == 1
             assert Ledger.open(url).stored("same") == bytes.fromhex(answers[0])
             assert Ledger.open(url).spent == 0.25
 
-    def test_of_processes_that_race_to_make_a_ledger_one_makes_it_and_the_others_are_told_so(self, urls: Urls) -> None:
+    def test_of_processes_that_race_to_make_a_ledger_one_makes_it_and_the_others_are_told_so(
+        self, urls: Urls
+    ) -> None:
         made = [urls() for _ in range(3)]
         heats = race(create_ledger, [[[url, i + 1] for i in range(4)] for url in made])
         for url, answers in zip(made, heats, strict=True):
@@ -326,7 +368,7 @@ class LedgerLaws(StorageLaws):
         (answers,) = race(read_balance, [[*heat, [url, "", 0.0, 80], [url, "", 0.0, 80]]])
         assert all(answers)
 
-    # -- what is private stays private -------------------------------------------------------------------------
+    # -- what is private stays private ------------------------------------------------------------
 
     def test_an_error_of_the_database_does_not_show_what_was_being_written(self, url: str) -> None:
         ledger = Ledger.create(url, WHOLE)
@@ -350,13 +392,14 @@ class StudyLaws(StorageLaws):
     def test_a_reopened_study_goes_on_and_is_released_once(self, url: str) -> None:
         bandit = make_study(url)
         waiting = bandit.ask(HERE)
-        reopened = Bandit.open(url)
+        reopened = Study.open(url)
         assert reopened.design.fingerprint == bandit.design.fingerprint
         assert reopened.asked == 1
         reopened.tell(waiting.id, 0.3)
         with pytest.raises(StateError, match="told before"):
             bandit.tell(waiting.id, 0.3)
-        first, again = bandit.release(), Bandit.open(url).release()
+        first = bandit.release()
+        again = Study.open(url).release()
         assert np.array_equal(first.posterior.weights, again.posterior.weights)
         assert len(bandit.ledger.charges()) == 2  # two looks
         with pytest.raises(StateError, match="closed"):
@@ -368,9 +411,11 @@ class StudyLaws(StorageLaws):
         rewards = [1 / 3, 0.1 + 0.2, 5e-324]
         ids = [decision.id for decision in bandit.ask_many(contexts)]
         bandit.tell_many(ids, rewards)
-        ((points, y, _),) = Bandit.open(url)._store.rounds(3)
+        ((points, y, _),) = Study.open(url)._store.rounds(3)
         problem = bandit.problem
-        assert np.array_equal(points[:, 1:], problem.contexts.encode(problem.contexts.read(contexts).columns))
+        assert np.array_equal(
+            points[:, 1:], problem.contexts.encode(problem.contexts.read(contexts).columns)
+        )
         assert np.array_equal(y, problem.scale_reward(np.array(rewards)))
 
     def test_telling_many_is_all_or_nothing(self, url: str) -> None:
@@ -386,15 +431,17 @@ class StudyLaws(StorageLaws):
             bandit.ask_many({"age": [60.0] * 4, "weight": [70.0] * 4})
         assert bandit.asked == 0
 
-    @pytest.mark.parametrize("user", ["Zoë", "a\x00b", "\ud800", "x" * 10_000, 7, 7.5, None, float("nan"), b"\xff"])
+    @pytest.mark.parametrize(
+        "user", ["Zoë", "a\x00b", "\ud800", "x" * 10_000, 7, 7.5, None, float("nan"), b"\xff"]
+    )
     def test_users_of_any_name_are_no_error(self, url: str, user: Any) -> None:
         bandit = make_study(url, unit="user")
         ids = [bandit.ask_many([[61, 74]], users=[user])[0].id for _ in range(2)]
         bandit.tell_many(ids, [1.0, 1.0])
-        statistic = Bandit.open(url)._statistic(2, lambda *_: None)
+        statistic = Study.open(url)._statistic(2, lambda *_: None)
         assert len(statistic._sum._index) == 1  # type: ignore[attr-defined]
 
-    # -- several processes -------------------------------------------------------------------------------------
+    # -- several processes ------------------------------------------------------------------------
 
     def test_processes_that_ask_at_once_share_the_horizon_and_lose_no_round(self, url: str) -> None:
         horizon = 60
@@ -404,7 +451,9 @@ class StudyLaws(StorageLaws):
         assert len(ids) == len(set(ids)) == horizon
         assert bandit.asked == horizon
         with connect(url).begin() as connection:
-            rows = connection.execute(text("SELECT number, id, told FROM tacit_rounds ORDER BY number")).all()
+            rows = connection.execute(
+                text("SELECT number, id, told FROM tacit_rounds ORDER BY number")
+            ).all()
         assert [row.number for row in rows] == list(range(1, horizon + 1))
         assert {row.id for row in rows} == set(ids)
         assert all(row.told for row in rows)
@@ -415,16 +464,18 @@ class StudyLaws(StorageLaws):
             make_study(url, horizon=1000).ask(HERE)
         heats = race(ask_until_closed, [[[url, 0], [url, 0], [url, 12]] for url in made])
         for url, answers in zip(made, heats, strict=True):
-            assert Bandit.open(url).asked == 1 + sum(answers)
+            assert Study.open(url).asked == 1 + sum(answers)
             with connect(url).begin() as connection:
-                assert connection.execute(text("SELECT closed FROM tacit_study")).scalar_one() == 1 + sum(answers)
+                assert connection.execute(
+                    text("SELECT closed FROM tacit_study")
+                ).scalar_one() == 1 + sum(answers)
 
     def test_of_processes_that_race_to_make_a_study_one_makes_it_whole(self, urls: Urls) -> None:
         url = urls()
         (answers,) = race(create_study, [[[url, seed] for seed in range(3)]])
         winner = [fingerprint for fingerprint in answers if fingerprint]
         assert len(winner) == 1
-        assert Bandit.open(url).design.fingerprint == winner[0]
+        assert Study.open(url).design.fingerprint == winner[0]
 
     def test_a_study_that_was_open_before_a_fork_serves_parent_and_children(self, url: str) -> None:
         bandit = make_study(url)
@@ -439,7 +490,7 @@ class StudyLaws(StorageLaws):
         assert len(set(map(json.dumps, answers))) == 1
         assert len(bandit.ledger.charges()) == 2  # two looks
 
-    # -- what is private stays private -------------------------------------------------------------------------
+    # -- what is private stays private ------------------------------------------------------------
 
     def test_an_error_of_the_database_shows_no_context_and_no_reward(self, url: str) -> None:
         bandit = make_study(url, unit="user")
@@ -447,7 +498,10 @@ class StudyLaws(StorageLaws):
         scaled = str(bandit.problem.scale_reward(np.array([0.31337]))[0])
         with connect(url).begin() as connection:
             connection.execute(text("ALTER TABLE tacit_rounds RENAME TO elsewhere"))
-        for call in (lambda: bandit.ask(HERE, user=SECRET), lambda: bandit.tell(decision.id, 0.31337)):
+        for call in (
+            lambda: bandit.ask(HERE, user=SECRET),
+            lambda: bandit.tell(decision.id, 0.31337),
+        ):
             with pytest.raises(DBAPIError) as caught:
                 call()
             shown = f"{caught.value} {caught.value!r}"

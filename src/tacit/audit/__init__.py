@@ -1,4 +1,5 @@
-"""The audit: attacks on the shipped mechanisms, which would go through if their claims were wrong. See docs/audit.md.
+"""The audit: attacks on the shipped mechanisms, which would go through if their claims were wrong.
+See docs/audit.md.
 
 | file              | what it attacks or provides                                                    |
 |-------------------|--------------------------------------------------------------------------------|

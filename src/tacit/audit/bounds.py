@@ -1,12 +1,14 @@
-"""From counts to claims: what an attacker's success proves about a mechanism, with a stated risk of being wrong.
+"""From counts to claims: what an attacker's success proves about a mechanism, with a stated risk of
+being wrong.
 
-Every attack ends in one event E, seen `hits_a` times in `n` runs on one dataset and `hits_b` times on its neighbour.
-Clopper and Pearson give P(E | a) >= lo and P(E | b) <= hi, and every kind of privacy bounds how far apart these can be:
+Every attack ends in one event E, seen `hits_a` times in `n` runs on one dataset and `hits_b` times
+on its neighbour. Clopper and Pearson give P(E | a) >= lo and P(E | b) <= hi, and every kind of
+privacy bounds how far apart these can be:
 
-    pure epsilon       log(lo / hi)                      <= epsilon
-    bounded range      logit(lo) - logit(hi)             <= epsilon     the exponential mechanism's own claim
-    Gaussian           Phi^-1(lo) - Phi^-1(hi)           <= mu          mu = sensitivity / scale = sqrt(2 rho)
-    zCDP               D_a(Bern(lo) || Bern(hi)) / a     <= rho         for every order a >= 1
+    pure epsilon       log(lo / hi)                      <= epsilon bounded range      logit(lo) -
+    logit(hi)             <= epsilon     the exponential mechanism's own claim Gaussian
+    Phi^-1(lo) - Phi^-1(hi)           <= mu          mu = sensitivity / scale = sqrt(2 rho) zCDP
+    D_a(Bern(lo) || Bern(hi)) / a     <= rho         for every order a >= 1
 """
 
 from __future__ import annotations
@@ -16,41 +18,46 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import optimize, special
 
+from tacit._typing import Floats
 from tacit.core.budget import epsilon_of_rho
 
-Floats = NDArray[np.float64]
 ORDERS = np.array([1.05, 1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0])
 
 
 def at_least(hits: ArrayLike, n: int, risk: float) -> Floats:
-    """Clopper-Pearson: a probability below this would show so many hits with probability at most `risk`."""
+    """Clopper-Pearson: a probability below this would show so many hits with probability at most
+    `risk`."""
     k = np.asarray(hits, dtype=np.float64)
     return np.where(k == 0, 0.0, special.betaincinv(np.maximum(k, 1.0), n - k + 1.0, risk))
 
 
 def at_most(hits: ArrayLike, n: int, risk: float) -> Floats:
-    """Clopper-Pearson: a probability above this would show so few hits with probability at most `risk`."""
+    """Clopper-Pearson: a probability above this would show so few hits with probability at most
+    `risk`."""
     k = np.asarray(hits, dtype=np.float64)
     return np.where(k == n, 1.0, special.betainccinv(k + 1.0, np.maximum(n - k, 1.0), risk))
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One way of saying how far apart two probabilities are: in its own unit, and as an epsilon at some delta."""
+    """One way of saying how far apart two probabilities are: in its own unit, and as an epsilon at
+    some delta."""
 
     name: str
     of: Callable[[Floats, Floats], Floats]
     epsilon: Callable[[float, float], float]
 
     def bound(self, hits_a: ArrayLike, hits_b: ArrayLike, n: int, risk: float) -> Floats:
-        """The largest value that the counts prove, wrong with probability at most `risk`; 0 where they prove nothing.
+        """The largest value that the counts prove, wrong with probability at most `risk`; 0 where
+        they prove nothing.
 
         Half of the risk goes to each of the two rates.
         """
-        lo, hi = at_least(hits_a, n, risk / 2.0), at_most(hits_b, n, risk / 2.0)
+        lo = at_least(hits_a, n, risk / 2.0)
+        hi = at_most(hits_b, n, risk / 2.0)
         apart = lo > hi
         return np.where(apart, self.of(np.where(apart, lo, 0.5), np.where(apart, hi, 0.5)), 0.0)
 
@@ -78,9 +85,13 @@ def _concentration(lo: Floats, hi: Floats) -> Floats:
 
 
 def gaussian_delta(epsilon: float, mu: float) -> float:
-    """delta(eps) = Phi(-eps/mu + mu/2) - e^eps Phi(-eps/mu - mu/2): the exact profile of Gaussian noise."""
-    below, above = -epsilon / mu + mu / 2.0, -epsilon / mu - mu / 2.0
-    return float(special.ndtr(below) - math.exp(min(700.0, epsilon + float(special.log_ndtr(above)))))
+    """delta(eps) = Phi(-eps/mu + mu/2) - e^eps Phi(-eps/mu - mu/2): the exact profile of Gaussian
+    noise."""
+    below = -epsilon / mu + mu / 2.0
+    above = -epsilon / mu - mu / 2.0
+    return float(
+        special.ndtr(below) - math.exp(min(700.0, epsilon + float(special.log_ndtr(above))))
+    )
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
@@ -90,7 +101,9 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     high = 1.0
     while gaussian_delta(high, mu) > delta:
         high *= 2.0
-    return float(optimize.brentq(lambda epsilon: gaussian_delta(epsilon, mu) - delta, 0.0, high, xtol=1e-12))
+    return float(
+        optimize.brentq(lambda epsilon: gaussian_delta(epsilon, mu) - delta, 0.0, high, xtol=1e-12)
+    )
 
 
 def _as_it_is(value: float, delta: float) -> float:

@@ -1,7 +1,8 @@
 """The attack on cohorts: two groups of people, one ledger, the whole budget for each.
 
-The attacker tries to be counted in both groups, and sees both releases. What one person may pay is what the account of
-the person's own cohort was charged; whoever gets into both sums shows in both releases, which is more than that.
+The attacker tries to be counted in both groups, and sees both releases. What one person may pay is
+what the account of the person's own cohort was charged; whoever gets into both sums shows in both
+releases, which is more than that.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from tacit.audit.bounds import GAUSSIAN, Floats
+from tacit._typing import Floats
+from tacit.audit.bounds import GAUSSIAN
 from tacit.audit.evidence import count_event
 from tacit.audit.findings import Clock, Finding, part, sampled
 from tacit.audit.gaussian import HUGE, OTHERS
@@ -35,10 +37,13 @@ def attack_cohorts(
     samples: int,
     progress: Progress = silent,
 ) -> Finding:
-    """Claim: mu = sqrt(2 rho), where rho is the most that any one cohort was charged for its releases, on average."""
+    """Claim: mu = sqrt(2 rho), where rho is the most that any one cohort was charged for its
+    releases, on average."""
     clock = Clock()
     sides = [cohort_sums(encoding, sign, start) for sign, start in ((1.0, 0), (-1.0, 2 * SIZE))]
-    values = [np.concatenate([total._value() for total in sums]).astype(np.float64) for sums in sides]
+    values = [
+        np.concatenate([total._value() for total in sums]).astype(np.float64) for sums in sides
+    ]
     difference = values[0] - values[1]
     towards = difference / max(float(np.linalg.norm(difference)), 1e-300)
     middle = float((values[0] + values[1]) @ towards) / 2.0
@@ -51,17 +56,30 @@ def attack_cohorts(
                 assert total.cohort is not None
                 ledger.add_cohort(total.cohort)
             for i in range(charges):
-                seen[side] += [float(values @ towards) for values in _released(sums, rho, ledger, f"{side}-{i}")]
+                seen[side] += [
+                    float(values @ towards)
+                    for values in _released(sums, rho, ledger, f"{side}-{i}")
+                ]
                 show(i + 1, charges)
         charged = max(account.spent for account in ledger.accounts()) / UNITS / charges
     counts = count_event(np.array(seen[0]), np.array(seen[1]), middle)
     about = f"rank {encoding.rank}, rho = {rho:g} for each of two cohorts; the claim is what one of them was charged"
     claimed = math.sqrt(2.0 * charged)
-    return sampled(name, claimed, counts, GAUSSIAN, samples=2 * charges * DRAWS, delta=delta, clock=clock, about=about)
+    return sampled(
+        name,
+        claimed,
+        counts,
+        GAUSSIAN,
+        samples=2 * charges * DRAWS,
+        delta=delta,
+        clock=clock,
+        about=about,
+    )
 
 
 def cohort_sums(encoding: Encoding, sign: float, start: int) -> list[PrivateSum]:
-    """The sums of two cohorts from number `start` on. The last record of the first one wants to be in both."""
+    """The sums of two cohorts from number `start` on. The last record of the first one wants to be
+    in both."""
     rng = np.random.default_rng(0)
     one = np.full((1, encoding.rank), sign * HUGE)
     number = start + OTHERS

@@ -1,8 +1,9 @@
-"""The search for a record, or a user, that moves the sum further than is claimed. No chance: exact integers.
+"""The search for a record, or a user, that moves the sum further than is claimed. No chance: exact
+integers.
 
-A bound that holds for every record cannot be proved by trying, but a bound that does not hold is often broken by one
-of the usual suspects: values that are huge, tiny or no numbers, rows on the edge of the ball where rounding decides,
-encodings with the most bits that are admitted.
+A bound that holds for every record cannot be proved by trying, but a bound that does not hold is
+often broken by one of the usual suspects: values that are huge, tiny or no numbers, rows on the
+edge of the ball where rounding decides, encodings with the most bits that are admitted.
 """
 
 from __future__ import annotations
@@ -23,9 +24,12 @@ from tacit.progress import Progress, silent
 
 Rows = NDArray[np.floating[Any]]
 Vector = list[int]
-Contribution = Callable[[Rows], Vector]  # the rows of one record, or of one user, to what they add to the sum
+Contribution = Callable[
+    [Rows], Vector
+]  # the rows of one record, or of one user, to what they add to the sum
 
-TINY, EDGE = float(np.nextafter(0.0, 1.0)), float(np.nextafter(1.0, 2.0))
+TINY = float(np.nextafter(0.0, 1.0))
+EDGE = float(np.nextafter(1.0, 2.0))
 VALUES = (0.0, 1.0, -1.0, EDGE, 0.5, TINY, 1e-9, 1e6, -1e6, 1e300, math.inf, -math.inf, math.nan)
 LENGTHS = (1.0, EDGE, 1.0 + 1e-7, 1.5, 1e6)
 RECORDS = (1, 2, 7, 64)  # of one user
@@ -45,15 +49,23 @@ def attack_contribution(
     make: type[PrivateSum] = PrivateSum,
     progress: Progress = silent,
 ) -> Finding:
-    """Claim: the sensitivity. Found: the longest way that one record (or user) could be made to move the sum.
+    """Claim: the sensitivity. Found: the longest way that one record (or user) could be made to
+    move the sum.
 
-    `epsilon_if_moved(ratio)` says what a release would be if records moved the sum `ratio` times as far as claimed.
+    `epsilon_if_moved(ratio)` says what a release would be if records moved the sum `ratio` times as
+    far as claimed.
     """
-    clock, rng = Clock(), np.random.default_rng(0)
-    shapes, moves = [encoding, *_extremes(encoding)], []
+    clock = Clock()
+    rng = np.random.default_rng(0)
+    shapes = [encoding, *_extremes(encoding)]
+    moves = []
     for i, shape in enumerate(shapes):
-        blocks = adversarial_blocks(shape.rank, trials, rng, RECORDS if make.unit == "user" else (1,))
-        moves.append((longest_move2(_adding_to(make, shape), np.negative, blocks, rng), shape.sensitivity))
+        blocks = adversarial_blocks(
+            shape.rank, trials, rng, RECORDS if make.unit == "user" else (1,)
+        )
+        moves.append(
+            (longest_move2(_adding_to(make, shape), np.negative, blocks, rng), shape.sensitivity)
+        )
         progress(name, i + 1, len(shapes))
     about = f"the longest way that one {make.unit} was found to move the sum, in exact integers"
     return verdict(name, moves, epsilon_if_moved, delta, clock, about, len(shapes) * trials)
@@ -68,17 +80,25 @@ def verdict(
     about: str,
     tried: int,
 ) -> Finding:
-    """`moves` holds squared lengths and the sensitivities that are claimed for them. Red by a single unit."""
+    """`moves` holds squared lengths and the sensitivities that are claimed for them. Red by a
+    single unit."""
     ok = all(move2 <= sensitivity**2 for move2, sensitivity in moves)
     ratio = max(math.sqrt(move2) / sensitivity for move2, sensitivity in moves)
-    claimed, found = epsilon_if_moved(1.0), epsilon_if_moved(ratio)
-    return replace(exact(name, claimed, found, delta=delta, clock=clock, about=about, tried=tried), ok=ok)
+    claimed = epsilon_if_moved(1.0)
+    found = epsilon_if_moved(ratio)
+    return replace(
+        exact(name, claimed, found, delta=delta, clock=clock, about=about, tried=tried), ok=ok
+    )
 
 
 def longest_move2(
-    contribution: Contribution, opposite: Callable[[Rows], Rows], blocks: Iterator[Rows], rng: np.random.Generator
+    contribution: Contribution,
+    opposite: Callable[[Rows], Rows],
+    blocks: Iterator[Rows],
+    rng: np.random.Generator,
 ) -> int:
-    """The square of the longest way between two contributions: the longest ones, their opposites, and nothing."""
+    """The square of the longest way between two contributions: the longest ones, their opposites,
+    and nothing."""
     longest = sorted(blocks, key=lambda rows: _norm2(contribution(rows)))[-KEPT:]
     better = [_improved(rows, contribution, rng) for rows in longest]
     ends = [contribution(rows) for block in better for rows in (block, opposite(block))]
@@ -86,10 +106,14 @@ def longest_move2(
     return max(_norm2([x - y for x, y in zip(a, b, strict=True)]) for a in ends for b in ends)
 
 
-def adversarial_blocks(width: int, trials: int, rng: np.random.Generator, records: tuple[int, ...]) -> Iterator[Rows]:
-    """`trials` blocks of rows: all of one odd value, directions of many lengths, one odd value among good ones."""
+def adversarial_blocks(
+    width: int, trials: int, rng: np.random.Generator, records: tuple[int, ...]
+) -> Iterator[Rows]:
+    """`trials` blocks of rows: all of one odd value, directions of many lengths, one odd value
+    among good ones."""
     for trial in range(trials):
-        kind, turn = trial % 3, trial // 3
+        kind = trial % 3
+        turn = trial // 3
         n = records[turn % len(records)]
         rows = rng.normal(size=(n, width)) * (rng.random((n, width)) < rng.choice([0.1, 0.5, 1.0]))
         rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
@@ -109,7 +133,8 @@ def _improved(rows: Rows, contribution: Contribution, rng: np.random.Generator) 
     for step in range(STEPS):
         nudged = rows * (1.0 + 10.0 ** -(2 + step) * rng.normal(size=rows.shape))
         if (further2 := _norm2(contribution(nudged))) > length2:
-            rows, length2 = nudged, further2
+            rows = nudged
+            length2 = further2
     return rows
 
 
@@ -125,7 +150,10 @@ def _adding_to(make: type[PrivateSum], encoding: Encoding) -> Contribution:
 
 def _extremes(encoding: Encoding) -> list[Encoding]:
     """The same kind of encoding with as many bits as are admitted at small ranks."""
-    return [replace(encoding, rank=rank, bits=bits, horizon=HORIZON) for rank, bits in ((1, 30), (3, 30), (7, 29))]
+    return [
+        replace(encoding, rank=rank, bits=bits, horizon=HORIZON)
+        for rank, bits in ((1, 30), (3, 30), (7, 29))
+    ]
 
 
 def _norm2(vector: Vector) -> int:

@@ -1,13 +1,14 @@
 """One odd record beside a crowd of plain ones: does it change how the others are read?
 
-The bound of one record's integers is worth nothing if that record changes the integers of others: a table that is read
-as text, or as nothing, because of one cell; a column that is scaled by its largest value; a batch that is refused. So
-the whole path is run on a crowd with a plain record and on the same crowd with an odd one in its place, in every kind
-of table, and the two sums are compared in exact integers. With `unit="user"` all records of one user are odd at once.
+The bound of one record's integers is worth nothing if that record changes the integers of others: a
+table that is read as text, or as nothing, because of one cell; a column that is scaled by its
+largest value; a batch that is refused. So the whole path is run on a crowd with a plain record and
+on the same crowd with an odd one in its place, in every kind of table, and the two sums are
+compared in exact integers. With `unit="user"` all records of one user are odd at once.
 
-An error or a warning that depends on a record is seen by everybody, and nothing was added: it counts as the way
-from the sum of the crowd to the empty sum, and is red however long that is. So is a public number of records that
-depends on a cell.
+An error or a warning that depends on a record is seen by everybody, and nothing was added: it
+counts as the way from the sum of the crowd to the empty sum, and is red however long that is. So is
+a public number of records that depends on a cell.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ import numpy as np
 from tacit.audit.contribution import Vector, verdict
 from tacit.audit.findings import Clock, Finding
 from tacit.audit.made_up import temporary_study
-from tacit.bandit import Bandit
 from tacit.design import Design
 from tacit.domains import Domain
 from tacit.errors import StateError
 from tacit.progress import Progress, silent
 from tacit.statistic import Statistic
+from tacit.study import Study
 
 Add = Callable[..., Any]  # called like Statistic.add
-Ask = Callable[..., Any]  # called like Bandit.ask_many
+Ask = Callable[..., Any]  # called like Study.ask_many
 Cells = list[Any]
 
 CROWD = 200  # plain records beside the odd one
@@ -62,21 +63,83 @@ class RudeRow(dict[str, Any]):
     def __getitem__(self, key: str) -> Any:
         raise RuntimeError("no")
 
-    get = pop = __getitem__  # type: ignore[assignment]
+    get = __getitem__  # type: ignore[assignment]
+    pop = __getitem__  # type: ignore[assignment]
 
 
 CELLS: tuple[Any, ...] = (
-    None, math.nan, math.inf, -1e308, 5e-324, 10**400, -(10**5000), 2**64, True, "", "text", "nan", "1e999", "\ud800",
-    b"\xff", b"7", 1 + 2j, complex("nan"), np.complex64(1j), np.longdouble("1e4000"), np.datetime64("NaT"),
-    np.float16("inf"), np.str_("7"), np.ma.masked, np.array(1j), np.array([1.0, 2.0]), decimal.Decimal("sNaN"),
-    datetime.date(2024, 1, 1), [], [1.0], [1.0, 2.0], (), (3,), {}, {"age": 1}, set(), frozenset({1}), range(3),
-    object(), int, Rude(),
-)  # fmt: skip
+    None,
+    math.nan,
+    math.inf,
+    -1e308,
+    5e-324,
+    10**400,
+    -(10**5000),
+    2**64,
+    True,
+    "",
+    "text",
+    "nan",
+    "1e999",
+    "\ud800",
+    b"\xff",
+    b"7",
+    1 + 2j,
+    complex("nan"),
+    np.complex64(1j),
+    np.longdouble("1e4000"),
+    np.datetime64("NaT"),
+    np.float16("inf"),
+    np.str_("7"),
+    np.ma.masked,
+    np.array(1j),
+    np.array([1.0, 2.0]),
+    decimal.Decimal("sNaN"),
+    datetime.date(2024, 1, 1),
+    [],
+    [1.0],
+    [1.0, 2.0],
+    (),
+    (3,),
+    {},
+    {"age": 1},
+    set(),
+    frozenset({1}),
+    range(3),
+    object(),
+    int,
+    Rude(),
+)
 ROWS: tuple[Any, ...] = (
-    None, math.nan, 7, 7.5, True, "text", b"bytes", 1 + 2j, np.float64(3.0), np.array([1.0] * 9), np.ma.masked, [],
-    [1.0], [1.0] * 9, (), ("a", "b"), {}, {"wrong": 1.0}, {"age": 1.0}, {7: 1.0}, {"age": [1.0, 2.0]}, set(), {1.0},
-    [[1.0]], [None], object(), RudeRow(age=1.0), Rude(),
-)  # fmt: skip
+    None,
+    math.nan,
+    7,
+    7.5,
+    True,
+    "text",
+    b"bytes",
+    1 + 2j,
+    np.float64(3.0),
+    np.array([1.0] * 9),
+    np.ma.masked,
+    [],
+    [1.0],
+    [1.0] * 9,
+    (),
+    ("a", "b"),
+    {},
+    {"wrong": 1.0},
+    {"age": 1.0},
+    {7: 1.0},
+    {"age": [1.0, 2.0]},
+    set(),
+    {1.0},
+    [[1.0]],
+    [None],
+    object(),
+    RudeRow(age=1.0),
+    Rude(),
+)
 
 
 @dataclass(frozen=True)
@@ -86,11 +149,13 @@ class Row:
     value: Any
 
 
-# -- tables ------------------------------------------------------------------------------------------------------------
+# -- tables ---------------------------------------------------------------------------------------
 
 
 def list_of_dicts(names: Sequence[str], rows: Cells) -> Any:
-    return [row.value if isinstance(row, Row) else dict(zip(names, row, strict=True)) for row in rows]
+    return [
+        row.value if isinstance(row, Row) else dict(zip(names, row, strict=True)) for row in rows
+    ]
 
 
 def list_of_lists(names: Sequence[str], rows: Cells) -> Any:
@@ -139,8 +204,17 @@ def pandas_series(names: Sequence[str], rows: Cells) -> Any:
 
 Table = Callable[[Sequence[str], Cells], Any]
 PANDAS = find_spec("pandas") is not None
-OF_ROWS: tuple[Table, ...] = (list_of_dicts, list_of_lists, tuple_of_tuples)  # a whole row can be odd
-OF_CELLS: tuple[Table, ...] = (dict_of_lists, dict_of_arrays, array_of_objects, *((pandas_frame,) if PANDAS else ()))
+OF_ROWS: tuple[Table, ...] = (
+    list_of_dicts,
+    list_of_lists,
+    tuple_of_tuples,
+)  # a whole row can be odd
+OF_CELLS: tuple[Table, ...] = (
+    dict_of_lists,
+    dict_of_arrays,
+    array_of_objects,
+    *((pandas_frame,) if PANDAS else ()),
+)
 FLAT: tuple[Table, ...] = (flat_list, flat_array)  # tables of one column need no rows
 VECTORS: tuple[Table, ...] = (*FLAT, *((pandas_series,) if PANDAS else ()))
 
@@ -153,12 +227,13 @@ def _objects(cells: Cells) -> Any:
     return column
 
 
-# -- crowds ------------------------------------------------------------------------------------------------------------
+# -- crowds ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Oddity:
-    """What is odd: which argument, in which kind of table, which cell (or `Row`), in which column, of which records."""
+    """What is odd: which argument, in which kind of table, which cell (or `Row`), in which column,
+    of which records."""
 
     place: str
     table: Table
@@ -178,10 +253,12 @@ class Oddity:
 
 
 class Crowd:
-    """Plain records of a study, in the units of its problem. All have the best reward, so their sum is long."""
+    """Plain records of a study, in the units of its problem. All have the best reward, so their sum
+    is long."""
 
     def __init__(self, design: Design, size: int) -> None:
-        problem, rng = design.problem, np.random.default_rng(0)
+        problem = design.problem
+        rng = np.random.default_rng(0)
         self.size = size + 1  # one of them will be odd
         self.user = design.unit == "user"
         self.names: dict[str, Sequence[str]] = {
@@ -206,13 +283,15 @@ class Crowd:
         return ("users",) if self.user else ()
 
     def ones(self, turn: int) -> tuple[int, ...]:
-        """Which records are odd: in turn the first, the last and one in the middle, or all those of one user."""
+        """Which records are odd: in turn the first, the last and one in the middle, or all those of
+        one user."""
         if self.user:
             return tuple(sorted({i * (self.size - 1) // (OF_A_USER - 1) for i in range(OF_A_USER)}))
         return ((0, self.size - 1, self.size // 2)[turn % 3],)
 
     def arguments(self, oddity: Oddity | None = None) -> dict[str, Any]:
-        """What `add` or `ask_many` is called with: lists of plain records, but for the one argument that is odd."""
+        """What `add` or `ask_many` is called with: lists of plain records, but for the one argument
+        that is odd."""
         made = {}
         for place, rows in self.cells.items():
             if oddity is not None and oddity.place == place:
@@ -225,7 +304,8 @@ class Crowd:
         return made
 
     def oddities(self, *places: str) -> Iterator[Oddity]:
-        """Every odd cell and every odd row in every kind of table; for whom and in which column changes in turn."""
+        """Every odd cell and every odd row in every kind of table; for whom and in which column
+        changes in turn."""
         kinds = ((place, table, odd) for place in places for table, odd in self._tables(place))
         for turn, (place, table, odd) in enumerate(kinds):
             yield Oddity(place, table, odd, turn % len(self.names[place]), self.ones(turn))
@@ -241,14 +321,17 @@ class Crowd:
 
 def _plain_rows(domain: Domain, n: int, rng: np.random.Generator) -> list[Cells]:
     columns = domain.decode(domain.sample_points(n, rng))
-    return [list(row) for row in zip(*[columns[name].tolist() for name in domain.names], strict=True)]
+    return [
+        list(row) for row in zip(*[columns[name].tolist() for name in domain.names], strict=True)
+    ]
 
 
-# -- attacks -----------------------------------------------------------------------------------------------------------
+# -- attacks --------------------------------------------------------------------------------------
 
 
 class Tally:
-    """The squared ways that sums moved, and how many oddities were noticed by an error, a warning or a count."""
+    """The squared ways that sums moved, and how many oddities were noticed by an error, a warning
+    or a count."""
 
     def __init__(self) -> None:
         self.moves: list[tuple[int, int]] = []
@@ -268,7 +351,12 @@ class Tally:
             self._worst = f"{kind} in {oddity.place}, {oddity.table.__name__}: {ratio:.2f} times the sensitivity"
 
     def finding(
-        self, name: str, epsilon_if_moved: Callable[[float], float], delta: float, clock: Clock, size: int
+        self,
+        name: str,
+        epsilon_if_moved: Callable[[float], float],
+        delta: float,
+        clock: Clock,
+        size: int,
     ) -> Finding:
         about = f"among {size} plain records; {self.noticed} raised, warned or were not counted; worst: {self._worst}"
         found = verdict(name, self.moves, epsilon_if_moved, delta, clock, about, len(self.moves))
@@ -286,20 +374,29 @@ def attack_crowd(
     add: Add = Statistic.add,
     progress: Progress = silent,
 ) -> Finding:
-    """Claim: the sensitivity. Found: how far an odd record moved the sum of a crowd, by the way of `Statistic.add`.
+    """Claim: the sensitivity. Found: how far an odd record moved the sum of a crowd, by the way of
+    `Statistic.add`.
 
     `every` takes one oddity of so many.
     """
-    clock, tally = Clock(), Tally()
+    clock = Clock()
+    tally = Tally()
     for i, design in enumerate(designs):
         crowd = Crowd(design, size)
         plain = _sum_of(design, crowd.arguments(), crowd.size, add)
         if plain is None:
-            raise StateError("a crowd of plain records was not read: an audit cannot say what an odd one changes.")
-        for oddity in islice(crowd.oddities("actions", "contexts", "rewards", *crowd.ids), i % every, None, every):
+            raise StateError(
+                "a crowd of plain records was not read: an audit cannot say what an odd one "
+                "changes."
+            )
+        for oddity in islice(
+            crowd.oddities("actions", "contexts", "rewards", *crowd.ids), i % every, None, every
+        ):
             try:
                 arguments = crowd.arguments(oddity)
-            except Exception:  # the container itself refuses such a cell, before anything of ours sees it
+            except (
+                Exception
+            ):  # the container itself refuses such a cell, before anything of ours sees it
                 continue
             found = _sum_of(design, arguments, crowd.size, add)
             tally.compare(design.encoding.sensitivity, plain, found, oddity)
@@ -334,14 +431,17 @@ def attack_asking(
     every: int = 1,
     delta: float = 0.0,
     size: int = ASKED,
-    ask: Ask = Bandit.ask_many,
+    ask: Ask = Study.ask_many,
     progress: Progress = silent,
 ) -> Finding:
-    """The same for `Bandit.ask_many`: contexts as a temporary study has written them down, summed as a release would.
+    """The same for `Study.ask_many`: contexts as a temporary study has written them down, summed as
+    a release would.
 
-    Actions are drawn afresh for every question, so the sums are made with actions and rewards that are always the same.
+    Actions are drawn afresh for every question, so the sums are made with actions and rewards that
+    are always the same.
     """
-    clock, tally = Clock(), Tally()
+    clock = Clock()
+    tally = Tally()
     for i, design in enumerate(designs):
         crowd = Crowd(design, size)
         oddities = list(islice(crowd.oddities("contexts", *crowd.ids), i % every, None, every))
@@ -349,27 +449,37 @@ def attack_asking(
             asked = [_asked(bandit, crowd, oddity, ask) for oddity in (None, *oddities)]
             plain, *odd = _stored_sums(bandit, design, asked, crowd.size)
         if plain is None:
-            raise StateError("a crowd of plain contexts was not read: an audit cannot say what an odd one changes.")
+            raise StateError(
+                "a crowd of plain contexts was not read: an audit cannot say what an odd one "
+                "changes."
+            )
         for oddity, found in zip(oddities, odd, strict=True):
             tally.compare(design.encoding.sensitivity, plain, found, oddity)
         progress(name, i + 1, len(designs))
     return tally.finding(name, epsilon_if_moved, delta, clock, size)
 
 
-def _asked(bandit: Bandit, crowd: Crowd, oddity: Oddity | None, ask: Ask) -> tuple[int, bool]:
-    """How many rounds were written down for a crowd, and whether all was quiet and everybody was answered."""
+def _asked(bandit: Study, crowd: Crowd, oddity: Oddity | None, ask: Ask) -> tuple[int, bool]:
+    """How many rounds were written down for a crowd, and whether all was quiet and everybody was
+    answered."""
     before = bandit.asked
     try:
         arguments = crowd.arguments(oddity)
-    except Exception:  # the container refuses such a cell, and nothing of ours would see it: ask the plain crowd
+    except (
+        Exception
+    ):  # the container refuses such a cell, and nothing of ours would see it: ask the plain crowd
         arguments = crowd.arguments()
     decisions: list[Any] = []
-    quiet = _silently(lambda: decisions.extend(ask(bandit, arguments["contexts"], users=arguments["users"])))
+    quiet = _silently(
+        lambda: decisions.extend(ask(bandit, arguments["contexts"], users=arguments["users"]))
+    )
     written = bandit.asked - before
     return written, quiet and written == len(decisions) == crowd.size
 
 
-def _stored_sums(bandit: Bandit, design: Design, asked: list[tuple[int, bool]], size: int) -> list[Vector | None]:
+def _stored_sums(
+    bandit: Study, design: Design, asked: list[tuple[int, bool]], size: int
+) -> list[Vector | None]:
     """The sum of every crowd as it is stored; None where an oddity was noticed."""
     stored = list(bandit._store.rounds(bandit.asked))
     points = np.vstack([page[0] for page in stored])

@@ -1,7 +1,8 @@
-"""Attacks on the whole path: each release has its own request, is charged, drawn, stored and read back.
+"""Attacks on the whole path: each release has its own request, is charged, drawn, stored and read
+back.
 
-The claim is what the ledger charged, so a charge that is forgotten shows as well as noise that is missing. Few samples:
-a transaction takes longer than noise.
+The claim is what the ledger charged, so a charge that is forgotten shows as well as noise that is
+missing. Few samples: a transaction takes longer than noise.
 """
 
 from __future__ import annotations
@@ -21,7 +22,15 @@ from tacit.audit.findings import Clock, Finding, part, sampled
 from tacit.audit.gaussian import direction, neighbour_sums
 from tacit.audit.ledger import temporary_ledger
 from tacit.audit.selection import Neighbours
-from tacit.core import Budget, Encoding, Ledger, PrivateSum, Released, release_choice, release_gaussian
+from tacit.core import (
+    Budget,
+    Encoding,
+    Ledger,
+    PrivateSum,
+    Released,
+    release_choice,
+    release_gaussian,
+)
 from tacit.progress import Progress, silent
 
 LedgerOf = Callable[[Budget], AbstractContextManager[Ledger]]
@@ -49,9 +58,9 @@ def attack_release(
 ) -> Finding:
     """Claim: mu = sqrt(2 rho), where rho is what the ledger charged for one release, on average.
 
-    The attacker's threshold lies in the middle between the two sums: known beforehand, so all releases count. `ledger`
-    makes the ledger for a budget, `options` are passed on to every `release`, and `spent` says what the ledger charged
-    for all of them.
+    The attacker's threshold lies in the middle between the two sums: known beforehand, so all
+    releases count. `ledger` makes the ledger for a budget, `options` are passed on to every
+    `release`, and `spent` says what the ledger charged for all of them.
     """
     clock = Clock()
     sums = neighbour_sums(encoding, make)
@@ -62,14 +71,18 @@ def attack_release(
         for side, total in enumerate(sums):
             show = part(progress, name, side, 2)
             for i in range(samples):
-                released = release(total, Budget(rho=rho), account, f"release {side}-{i}", {}, **options)
+                released = release(
+                    total, Budget(rho=rho), account, f"release {side}-{i}", {}, **options
+                )
                 seen[side, i] = released.values @ towards
                 show(i + 1, samples)
         charged = spent(account) / (2 * samples)
     counts = count_event(seen[0], seen[1], middle)
     about = f"rank {encoding.rank}, rho = {rho:g}, every release under its own request; the claim is what was charged"
     claimed = math.sqrt(2.0 * charged)
-    return sampled(name, claimed, counts, GAUSSIAN, samples=2 * samples, delta=delta, clock=clock, about=about)
+    return sampled(
+        name, claimed, counts, GAUSSIAN, samples=2 * samples, delta=delta, clock=clock, about=about
+    )
 
 
 def attack_pure_choice(
@@ -88,9 +101,13 @@ def attack_pure_choice(
             show = part(progress, name, side, 2)
             for i in range(samples):
                 request = f"choice {side}-{i}"
-                chosen[side, i] = release_choice(total, neighbours.theta, epsilon, ledger, request, {})
+                chosen[side, i] = release_choice(
+                    total, neighbours.theta, epsilon, ledger, request, {}
+                )
                 show(i + 1, samples)
         charged = ledger.spent / (2 * samples)
     counts = count_best_event(*by_likelihood(chosen[0], chosen[1]), PURE)
     about = "every choice under its own request; the claim is what was charged"
-    return sampled(name, charged, counts, PURE, samples=2 * samples, delta=0.0, clock=clock, about=about)
+    return sampled(
+        name, charged, counts, PURE, samples=2 * samples, delta=0.0, clock=clock, about=about
+    )

@@ -1,6 +1,7 @@
 """The attacker's last step: choose an event on a quarter of the runs, count it on the others.
 
-Choosing needs fewer runs than counting: the best threshold is flat, and every run that is counted sharpens the bound.
+Choosing needs fewer runs than counting: the best threshold is flat, and every run that is counted
+sharpens the bound.
 """
 
 from __future__ import annotations
@@ -8,28 +9,38 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.audit.bounds import Counts, Floats, Measure
+from tacit._typing import Floats
+from tacit.audit.bounds import Counts, Measure
 from tacit.errors import InputError
 
 Integers = NDArray[np.int64]
 CHOOSERS = 4  # one run in so many has a part in choosing the event
 CUTS = 255  # thresholds that are tried
-CHOOSING = (1e-7, 1e-3, 0.05)  # risks at which events compete: a loose one alone would pick lucky rare events
+CHOOSING = (
+    1e-7,
+    1e-3,
+    0.05,
+)  # risks at which events compete: a loose one alone would pick lucky rare events
 
 
 def count_best_event(a: Floats, b: Floats, measure: Measure) -> Counts:
     """Events are `x >= cut`, or `x <= cut` with the two datasets in exchanged roles.
 
-    The cut is the one that proves most on the first quarters, at the strictest risk at which any proves something. What
-    is returned was counted on the rest, so the choice costs no confidence.
+    The cut is the one that proves most on the first quarters, at the strictest risk at which any
+    proves something. What is returned was counted on the rest, so the choice costs no confidence.
     """
     n = choosers(a)
     if n < 1 or len(b) != len(a):
-        raise InputError(f"an attack needs at least 4 runs on each side, as many on both, got {len(a)} and {len(b)}.")
-    sign, cut = 1, float("-inf")
+        raise InputError(
+            f"an attack needs at least 4 runs on each side, as many on both, got {len(a)} and "
+            f"{len(b)}."
+        )
+    sign = 1
+    cut = float("-inf")
     for risk in CHOOSING:
         tried = [
-            (sign, *_best_cut(sign * x[:n], sign * y[:n], measure, risk)) for sign, x, y in ((1, a, b), (-1, b, a))
+            (sign, *_best_cut(sign * x[:n], sign * y[:n], measure, risk))
+            for sign, x, y in ((1, a, b), (-1, b, a))
         ]
         sign, cut, proved = max(tried, key=lambda option: option[2])
         if proved > 0.0:
@@ -56,14 +67,18 @@ def _best_cut(x: Floats, y: Floats, measure: Measure, risk: float) -> tuple[floa
     hits_x, hits_y = (len(z) - np.searchsorted(np.sort(z), values, side="left") for z in (x, y))
     proved = measure.bound(hits_x, hits_y, len(x), risk)
     best = int(np.argmax(proved))
-    cut = (values[max(best - 1, 0)] + values[best]) / 2.0  # in the middle of the gap that these runs leave
+    cut = (
+        values[max(best - 1, 0)] + values[best]
+    ) / 2.0  # in the middle of the gap that these runs leave
     return float(cut), float(proved[best])
 
 
 def by_likelihood(a: Integers, b: Integers) -> tuple[Floats, Floats]:
-    """Outcomes as numbers: how much more often the first quarter of `a` shows each one than that of `b`.
+    """Outcomes as numbers: how much more often the first quarter of `a` shows each one than that of
+    `b`.
 
-    Sets of outcomes then are thresholds: the best set of a given size is made of the largest ratios.
+    Sets of outcomes then are thresholds: the best set of a given size is made of the largest
+    ratios.
     """
     n = choosers(a)
     outcomes = int(max(a.max(), b.max())) + 1

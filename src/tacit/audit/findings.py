@@ -19,10 +19,12 @@ ROUNDING = 1.0 + 1e-9  # claims and bounds are doubles
 
 @dataclass(frozen=True)
 class Finding:
-    """One mechanism: the epsilon it claims, and the largest epsilon that an attack has proved it to have.
+    """One mechanism: the epsilon it claims, and the largest epsilon that an attack has proved it to
+    have.
 
-    Both are at the same `delta` and in the same terms. `ok` is false only when the bound that holds with confidence
-    1 - 5e-8 is above the claim. `exact` findings were computed or searched for, and leave nothing to chance.
+    Both are at the same `delta` and in the same terms. `ok` is false only when the bound that holds
+    with confidence 1 - 5e-8 is above the claim. `exact` findings were computed or searched for, and
+    leave nothing to chance.
     """
 
     name: str
@@ -81,7 +83,8 @@ def sampled(
     clock: Clock,
     about: str,
 ) -> Finding:
-    """A finding from counts of `samples` runs on both datasets together, those included that only chose the event.
+    """A finding from counts of `samples` runs on both datasets together, those included that only
+    chose the event.
 
     `claimed` is in the measure's own unit (epsilon, mu or rho).
     """
@@ -99,7 +102,14 @@ def sampled(
 
 
 def exact(
-    name: str, claimed: float, found: float, *, delta: float, clock: Clock, about: str, tried: int = 0
+    name: str,
+    claimed: float,
+    found: float,
+    *,
+    delta: float,
+    clock: Clock,
+    about: str,
+    tried: int = 0,
 ) -> Finding:
     """A finding without chance: `found` was computed, not estimated."""
     ok = found <= claimed * ROUNDING

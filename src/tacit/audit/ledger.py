@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from tacit.core import Budget, Encoding, Ledger, PrivateSum, integer_weights, release_choice
 from tacit.core.events import Event, Exponential
 
-# A charge waits for the disk twice. Where there is a folder in memory the same transactions are five times faster, and
-# what they would survive is not what the audit asks.
+# A charge waits for the disk twice. Where there is a folder in memory the same transactions are
+# five times faster, and what they would survive is not what the audit asks.
 MEMORY = "/dev/shm"
 
 
@@ -38,8 +38,9 @@ def temporary_ledger(budget: Budget) -> Iterator[Ledger]:
 class WatchedLedger:
     """A ledger that remembers every event it charged, and that draws more than once for each.
 
-    It charges, draws, stores and answers as the ledger it was made from. But the function that draws is called `again`
-    times more, and all its results are kept: many draws of the released law for the time of one transaction.
+    It charges, draws, stores and answers as the ledger it was made from. But the function that
+    draws is called `again` times more, and all its results are kept: many draws of the released law
+    for the time of one transaction.
     """
 
     def __init__(self, ledger: Ledger, again: int) -> None:
@@ -51,7 +52,9 @@ class WatchedLedger:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._ledger, name)
 
-    def spend(self, request: str, event: Event, *about: Any, draw: Callable[[], bytes], **options: Any) -> bytes:
+    def spend(
+        self, request: str, event: Event, *about: Any, draw: Callable[[], bytes], **options: Any
+    ) -> bytes:
         """Spends as the ledger does, then draws again."""
 
         def remembered() -> bytes:

@@ -1,4 +1,5 @@
-"""Studies that nobody made: designs with one and with several columns of contexts, and sums of made-up records."""
+"""Studies that nobody made: designs with one and with several columns of contexts, and sums of
+made-up records."""
 
 from __future__ import annotations
 
@@ -10,20 +11,23 @@ from functools import lru_cache
 import numpy as np
 
 from tacit.audit.ledger import temporary_database
-from tacit.bandit import Bandit
-from tacit.bandit.store import Store
 from tacit.core import Budget, PrivateSum
 from tacit.core.database import connect
 from tacit.design import Design
 from tacit.domains import Box, Categories, Domain, Mixed
 from tacit.kernels import Matern
 from tacit.problem import Problem
+from tacit.study import Study
+from tacit.study.store import Store
 
 HORIZON = 4096
 RECORDS = 40  # in a made-up sum
 ONE = Box([18.0], [95.0], names=["age"])
 SEVERAL = Mixed(
-    [Box([18.0, 40.0], [95.0, 140.0], names=["age", "weight"]), Categories(["no", "mild", "severe"], "ill")]
+    [
+        Box([18.0, 40.0], [95.0, 140.0], names=["age", "weight"]),
+        Categories(["no", "mild", "severe"], "ill"),
+    ]
 )
 
 
@@ -58,16 +62,19 @@ def made_up_sum(design: Design) -> PrivateSum:
     rng = np.random.default_rng(0)
     statistic = design.statistic()
     points = rng.random((RECORDS, design.features.U.shape[1]))
-    statistic.add_points(points, rng.uniform(-1.0, 1.0, size=RECORDS), [f"user {i % 7}" for i in range(RECORDS)])
+    statistic.add_points(
+        points, rng.uniform(-1.0, 1.0, size=RECORDS), [f"user {i % 7}" for i in range(RECORDS)]
+    )
     return statistic._sum
 
 
 @contextmanager
-def temporary_study(design: Design, horizon: int) -> Iterator[Bandit]:
-    """A study of this design on a database of its own, that is gone afterwards, for `horizon` rounds."""
+def temporary_study(design: Design, horizon: int) -> Iterator[Study]:
+    """A study of this design on a database of its own, that is gone afterwards, for `horizon`
+    rounds."""
     longer = replace(design, horizon=horizon)
     with temporary_database() as url:
         store = Store(connect(url))
         budget = design.whole or design.budget
         store.create(longer.problem.spec(), longer.facts(), longer.arrays(), budget)
-        yield Bandit(store, longer)
+        yield Study(store, longer)

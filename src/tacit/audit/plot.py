@@ -9,22 +9,39 @@ from tacit.audit.findings import Finding
 from tacit.audit.run import Report
 from tacit.errors import InputError, MissingExtraError
 
-INK, MUTED, FAINT, PAPER = "#1c2430", "#5b6675", "#d9dee5", "#fdfdfc"
-SAMPLED, EXACT, REFUTED = "#0b6e8f", "#7a5ba6", "#b3261e"
+INK = "#1c2430"
+MUTED = "#5b6675"
+FAINT = "#d9dee5"
+PAPER = "#fdfdfc"
+SAMPLED = "#0b6e8f"
+EXACT = "#7a5ba6"
+REFUTED = "#b3261e"
 WIDEST = 3.0  # bars end here, however wrong a claim is
 ENDINGS = (".png", ".svg", ".pdf")
 STYLE: Any = {
-    "font.family": "DejaVu Sans", "font.size": 10.0, "text.color": INK, "axes.labelcolor": MUTED,
-    "axes.edgecolor": FAINT, "axes.facecolor": "none", "legend.frameon": False, "legend.labelcolor": MUTED,
-    "xtick.color": FAINT, "xtick.labelcolor": MUTED, "ytick.labelcolor": INK, "svg.fonttype": "path",
+    "font.family": "DejaVu Sans",
+    "font.size": 10.0,
+    "text.color": INK,
+    "axes.labelcolor": MUTED,
+    "axes.edgecolor": FAINT,
+    "axes.facecolor": "none",
+    "legend.frameon": False,
+    "legend.labelcolor": MUTED,
+    "xtick.color": FAINT,
+    "xtick.labelcolor": MUTED,
+    "ytick.labelcolor": INK,
+    "svg.fonttype": "path",
     "svg.hashsalt": "tacit",
-}  # fmt: skip
+}
 
 
 def require_plot(path: Path) -> None:
     """Fails before the work begins, not after it."""
     if path.suffix.lower() not in ENDINGS:
-        raise InputError(f"a plot is written as {', '.join(ENDINGS)}, got {path.name!r}: choose one of these endings.")
+        raise InputError(
+            f"a plot is written as {', '.join(ENDINGS)}, got {path.name!r}: choose one of these "
+            "endings."
+        )
     if not path.parent.is_dir():
         raise InputError(f"the folder {str(path.parent)!r} does not exist: create it first.")
     try:
@@ -37,7 +54,8 @@ def require_plot(path: Path) -> None:
 
 
 def write_plot(report: Report, path: Path) -> None:
-    """One bar per mechanism: how much of its claim an attack has proved. A bar beyond the line is a broken claim."""
+    """One bar per mechanism: how much of its claim an attack has proved. A bar beyond the line is a
+    broken claim."""
     require_plot(path)
     import matplotlib
     from matplotlib.figure import Figure
@@ -58,7 +76,14 @@ def _bar(axes: Any, y: int, finding: Finding) -> None:
     axes.barh(y, 1.0, height=0.62, color=FAINT, alpha=0.55)
     axes.barh(y, share, height=0.62, color=_colour(finding))
     text = f"{_number(finding.lower_bound)} of {_number(finding.claimed_epsilon)}"
-    axes.text(1.02, y, text, transform=axes.get_yaxis_transform(), va="center", color=INK if finding.ok else REFUTED)
+    axes.text(
+        1.02,
+        y,
+        text,
+        transform=axes.get_yaxis_transform(),
+        va="center",
+        color=INK if finding.ok else REFUTED,
+    )
 
 
 def _frame(axes: Any, findings: tuple[Finding, ...]) -> None:
@@ -71,10 +96,19 @@ def _frame(axes: Any, findings: tuple[Finding, ...]) -> None:
     axes.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
     axes.set_xlabel("Lower bound on ε, as a share of the claim")
     axes.annotate(
-        "claim", (1.0, 1.0), (0, 4), xycoords=("data", "axes fraction"), textcoords="offset points", ha="center"
+        "claim",
+        (1.0, 1.0),
+        (0, 4),
+        xycoords=("data", "axes fraction"),
+        textcoords="offset points",
+        ha="center",
     )
-    axes.text(1.02, 1.0, "ε proved of ε claimed", transform=axes.transAxes, va="bottom", color=MUTED)
-    axes.set_title("What the attacks could prove", loc="left", fontweight="bold", fontsize=11, pad=16)
+    axes.text(
+        1.02, 1.0, "ε proved of ε claimed", transform=axes.transAxes, va="bottom", color=MUTED
+    )
+    axes.set_title(
+        "What the attacks could prove", loc="left", fontweight="bold", fontsize=11, pad=16
+    )
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
 
@@ -82,7 +116,11 @@ def _frame(axes: Any, findings: tuple[Finding, ...]) -> None:
 def _legend(figure: Any, findings: tuple[Finding, ...]) -> None:
     from matplotlib.patches import Patch
 
-    words = {SAMPLED: "sampled, 95 % confidence", EXACT: "computed or searched, exact", REFUTED: "claim refuted"}
+    words = {
+        SAMPLED: "sampled, 95 % confidence",
+        EXACT: "computed or searched, exact",
+        REFUTED: "claim refuted",
+    }
     used = {_colour(finding) for finding in findings}
     handles = [Patch(color=colour, label=text) for colour, text in words.items() if colour in used]
     figure.legend(handles=handles, loc="outside lower center", ncols=3)
@@ -99,4 +137,8 @@ def _number(epsilon: float) -> str:
 
 
 def _share(finding: Finding) -> float:
-    return min(finding.lower_bound / finding.claimed_epsilon, WIDEST) if finding.claimed_epsilon else 0.0
+    return (
+        min(finding.lower_bound / finding.claimed_epsilon, WIDEST)
+        if finding.claimed_epsilon
+        else 0.0
+    )

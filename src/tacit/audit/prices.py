@@ -1,11 +1,12 @@
 """Prices against exact worst cases: what k releases really are, computed without sampling.
 
-    exponential       range epsilon: two outcomes whose log odds differ by epsilon, at the worst of all odds
-    permute-and-flip  two outcomes, even on one side and (1, 1 - e^-epsilon / 2) on the other: its duel
-    Gaussian          the exact profile at mu = sensitivity / scale, k times is sqrt(k) mu
+    exponential       range epsilon: two outcomes whose log odds differ by epsilon, at the worst of
+    all odds permute-and-flip  two outcomes, even on one side and (1, 1 - e^-epsilon / 2) on the
+    other: its duel Gaussian          the exact profile at mu = sensitivity / scale, k times is
+    sqrt(k) mu
 
-None may be above the epsilon that k times the price converts to, as an account of such releases counts. The price and
-the conversion are both on trial.
+None may be above the epsilon that k times the price converts to, as an account of such releases
+counts. The price and the conversion are both on trial.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ def worst_case(event: Event, times: int, delta: float) -> float:
         pairs = [(float(special.expit(t)), float(special.expit(t - event.epsilon))) for t in odds]
         return max(composed_epsilon(p, q, times, delta) for p, q in pairs)
     rare = math.exp(-event.epsilon) / 2.0
-    return max(composed_epsilon(0.5, rare, times, delta), composed_epsilon(1.0 - rare, 0.5, times, delta))
+    return max(
+        composed_epsilon(0.5, rare, times, delta), composed_epsilon(1.0 - rare, 0.5, times, delta)
+    )
 
 
 def attack_price(

@@ -1,8 +1,8 @@
 """Can anybody repeat the noise? A generator with a seed is not private, however good its law is.
 
-Draws must differ within a process, when the well-known generators are reset in between, between two fresh processes
-that do the same things in the same order, and on the two sides of a fork. Right noise collides with probability below
-1e-100: a hit is a proof.
+Draws must differ within a process, when the well-known generators are reset in between, between two
+fresh processes that do the same things in the same order, and on the two sides of a fork. Right
+noise collides with probability below 1e-100: a hit is a proof.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ CHILD = "import sys; from tacit.audit.randomness import child; child(*sys.argv[1
 
 def gaussian_noise() -> list[int]:
     """Noise as a release draws it."""
-    noise = discrete_gaussian(np.zeros(32, dtype=np.int64), Gaussian(sensitivity=2**25, scale=2.0**25))
+    noise = discrete_gaussian(
+        np.zeros(32, dtype=np.int64), Gaussian(sensitivity=2**25, scale=2.0**25)
+    )
     return [int(value) for value in noise]
 
 
@@ -49,9 +51,14 @@ SHIPPED: tuple[Draw, ...] = (gaussian_noise, choices)
 
 
 def check_randomness(
-    name: str, *, draws: tuple[Draw, ...] = SHIPPED, processes: int = PROCESSES, progress: Progress = silent
+    name: str,
+    *,
+    draws: tuple[Draw, ...] = SHIPPED,
+    processes: int = PROCESSES,
+    progress: Progress = silent,
 ) -> Check:
-    """No two results of any of `draws` are the same. Other processes find them by name, at the top of a module."""
+    """No two results of any of `draws` are the same. Other processes find them by name, at the top
+    of a module."""
     clock = Clock()
     seen = [[tuple(draw()) for _ in range(2)] for draw in draws]
     for results, draw in zip(seen, draws, strict=True):
@@ -74,16 +81,21 @@ def check_seeds_are_marked(
 ) -> Check:
     """What was drawn with a seed says that it is not private."""
     clock = Clock()
-    guarantee = simulate(PrivateSum(Encoding(rank=2, horizon=1)), Budget(rho=0.5), np.random.default_rng(0)).guarantee
+    guarantee = simulate(
+        PrivateSum(Encoding(rank=2, horizon=1)), Budget(rho=0.5), np.random.default_rng(0)
+    ).guarantee
     progress(name, 1, 1)
     ok = guarantee.private is False and "NOT PRIVATE" in str(guarantee)
-    return Check(name, None, 1, clock.seconds, ok, "a simulated release carries the words NOT PRIVATE")
+    return Check(
+        name, None, 1, clock.seconds, ok, "a simulated release carries the words NOT PRIVATE"
+    )
 
 
 @contextmanager
 def _reset_generators() -> Iterator[None]:
     """Python's and NumPy's global generators at a known state, put back afterwards."""
-    ours, numpys = random.getstate(), np.random.get_state()
+    ours = random.getstate()
+    numpys = np.random.get_state()
     random.seed(0)
     np.random.seed(0)
     try:
@@ -94,13 +106,24 @@ def _reset_generators() -> Iterator[None]:
 
 
 def _draws_elsewhere(draws: tuple[Draw, ...], processes: int) -> list[tuple[int, tuple[int, ...]]]:
-    """What fresh interpreters draw, each draw once and then once on both sides of a fork: (which, what)."""
+    """What fresh interpreters draw, each draw once and then once on both sides of a fork: (which,
+    what)."""
     if any("<" in draw.__qualname__ for draw in draws):
-        raise InputError("a draw cannot be found by other processes: define it at the top of a module.")
-    command = [sys.executable, "-c", CHILD, *[f"{draw.__module__}:{draw.__qualname__}" for draw in draws]]
+        raise InputError(
+            "a draw cannot be found by other processes: define it at the top of a module."
+        )
+    command = [
+        sys.executable,
+        "-c",
+        CHILD,
+        *[f"{draw.__module__}:{draw.__qualname__}" for draw in draws],
+    ]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     environment["OPENBLAS_NUM_THREADS"] = "1"
-    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) for _ in range(processes)]
+    running = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        for _ in range(processes)
+    ]
     try:
         said = [process.communicate(timeout=PATIENCE)[0] for process in running]
     finally:
@@ -108,13 +131,17 @@ def _draws_elsewhere(draws: tuple[Draw, ...], processes: int) -> list[tuple[int,
             process.kill()
     lines = [[int(word) for word in line.split()] for text in said for line in text.splitlines()]
     if len(lines) != processes * len(draws) * DRAWS_OF_A_CHILD:
-        raise StateError("a helper process did not answer: the audit needs to start Python a second time.")
+        raise StateError(
+            "a helper process did not answer: the audit needs to start Python a second time."
+        )
     return [(which, tuple(what)) for which, *what in lines]
 
 
 def child(*targets: str) -> None:
     """Runs in the other process: writes one draw a line, with its number in front."""
-    draws: list[Draw] = [getattr(import_module(module), name) for module, name in (t.split(":") for t in targets)]
+    draws: list[Draw] = [
+        getattr(import_module(module), name) for module, name in (t.split(":") for t in targets)
+    ]
     _say(draws)
     forked = os.fork() if hasattr(os, "fork") else -1
     if forked > 0:

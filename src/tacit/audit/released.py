@@ -1,15 +1,18 @@
-"""Do releases follow the law of what was charged? The real functions, on a real ledger that draws again and again.
+"""Do releases follow the law of what was charged? The real functions, on a real ledger that draws
+again and again.
 
-Vectors have the shape that a study releases: influences, counts of contexts, the mean and the energy of the rewards. An
-attack along one direction does not see a coordinate that gets no noise of its own, so here each is held against the
-normal law, which noise of a real scale follows up to rounding:
+Vectors have the shape that a study releases: influences, counts of contexts, the mean and the
+energy of the rewards. An attack along one direction does not see a coordinate that gets no noise of
+its own, so here each is held against the normal law, which noise of a real scale follows up to
+rounding:
 
-    mean          sqrt(n) mean(z_i)                      normal            z = (released - sum) / charged scale
-    variance      sum z_i^2                              chi-square, n
-    correlation   r sqrt((n - 1) / (1 - r^2))            Student, n - 1    r between two coordinates, around the sum
+    mean          sqrt(n) mean(z_i)                      normal            z = (released - sum) /
+    charged scale variance      sum z_i^2                              chi-square, n correlation   r
+    sqrt((n - 1) / (1 - r^2))            Student, n - 1    r between two coordinates, around the sum
 
-Choices are held against the exact law of the event that was charged, candidate by candidate: the binomial law. All of
-these laws are exact, and a check is called wrong at 5e-8 for all its tests together (Bonferroni).
+Choices are held against the exact law of the event that was charged, candidate by candidate: the
+binomial law. All of these laws are exact, and a check is called wrong at 5e-8 for all its tests
+together (Bonferroni).
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from tacit.audit.bounds import Floats
+from tacit._typing import Floats
 from tacit.audit.findings import ALARM, Check, Clock
 from tacit.audit.laws import choice_law
 from tacit.audit.ledger import WatchedLedger, integers, temporary_ledger
@@ -37,7 +40,8 @@ Integers = NDArray[np.int64]
 
 AGAIN = 24  # draws after the first one, for every request
 CANDIDATES = 5
-GAP = 2.0  # by which candidate 0 is ahead, in units of the noise: where the two mechanisms differ most
+# by which candidate 0 is ahead, in units of the noise: where the two mechanisms differ most
+GAP = 2.0
 DELTA = 1e-6
 
 
@@ -50,7 +54,8 @@ def check_released_vectors(
     release: Callable[..., Released] = release_gaussian,
     progress: Progress = silent,
 ) -> Check:
-    """Every coordinate has the mean of the sum, the variance that was charged, and noise of its own."""
+    """Every coordinate has the mean of the sum, the variance that was charged, and noise of its
+    own."""
     clock = Clock()
     requests = math.ceil(samples / (1 + AGAIN))
     right = True
@@ -72,14 +77,17 @@ def check_released_vectors(
 
 
 def normal_p_value(noise: Integers, scale: float) -> float:
-    """Of the three families of tests above, for rows of noise. A third of the risk goes to each family."""
+    """Of the three families of tests above, for rows of noise. A third of the risk goes to each
+    family."""
     z = noise / scale
     n, d = z.shape
     squares = np.sum(z * z, axis=0)
     mean = 2.0 * special.ndtr(-np.abs(np.sum(z, axis=0)) / math.sqrt(n))
     variance = 2.0 * np.minimum(special.chdtr(n, squares), special.chdtrc(n, squares))
     smallest = [d * float(np.min(mean)), d * float(np.min(variance))]
-    if d > 1 and np.all(squares > 0.0):  # without noise there is no correlation, and the variance is red
+    if d > 1 and np.all(
+        squares > 0.0
+    ):  # without noise there is no correlation, and the variance is red
         pairs = np.triu_indices(d, k=1)
         r = np.abs((z.T @ z)[pairs]) / np.sqrt(squares[pairs[0]] * squares[pairs[1]])
         t = float(np.max(r)) * math.sqrt((n - 1) / max(1.0 - float(np.max(r)) ** 2, 1e-300))
@@ -112,7 +120,14 @@ def check_released_choices(
     drawn = np.array([integers(one)[0] for one in watched.drawn], dtype=np.int64)
     right = right and len(events) == 1 and bool(np.all((drawn >= 0) & (drawn < len(theta))))
     if not right or not len(drawn):
-        return Check(name, None, len(drawn), clock.seconds, False, "answers are not what was stored for one event")
+        return Check(
+            name,
+            None,
+            len(drawn),
+            clock.seconds,
+            False,
+            "answers are not what was stored for one event",
+        )
     event = events.pop()
     scores = [int(score) for score in theta @ total._value()]
     law = choice_law(scores, event, sensitivity(theta, total.encoding))
@@ -122,7 +137,8 @@ def check_released_choices(
 
 
 def binomial_p_value(observed: Integers, law: Floats) -> float:
-    """How often each candidate was chosen, against its exact binomial law; both tails, all candidates together."""
+    """How often each candidate was chosen, against its exact binomial law; both tails, all
+    candidates together."""
     n = int(observed.sum())
     low = special.bdtr(observed, n, law)
     high = np.where(observed > 0, special.bdtrc(np.maximum(observed - 1, 0), n, law), 1.0)
@@ -130,10 +146,11 @@ def binomial_p_value(observed: Integers, law: Floats) -> float:
 
 
 def leading_candidate(epsilon: float) -> tuple[PrivateSum, Integers]:
-    """A sum and candidates of which the first is ahead of all others, by `GAP` in units of the noise.
+    """A sum and candidates of which the first is ahead of all others, by `GAP` in units of the
+    noise.
 
-    The first has the weight (1, 0), the others weigh nothing, so a record (v, 0) puts it ahead by v times the
-    sensitivity, that is by v * epsilon / 2 units.
+    The first has the weight (1, 0), the others weigh nothing, so a record (v, 0) puts it ahead by v
+    times the sensitivity, that is by v * epsilon / 2 units.
     """
     ahead = 2.0 * GAP / epsilon
     records = math.ceil(ahead)
@@ -153,4 +170,8 @@ def budget_for(choices: int, epsilon: float, pure: bool) -> Budget:
 
 def _same(values: Any, stored: Integers) -> bool:
     """Whether what was answered is what was stored: integers, as many, the same."""
-    return isinstance(values, np.ndarray) and values.dtype.kind == "i" and np.array_equal(values, stored)
+    return (
+        isinstance(values, np.ndarray)
+        and values.dtype.kind == "i"
+        and np.array_equal(values, stored)
+    )

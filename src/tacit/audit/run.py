@@ -41,11 +41,13 @@ FEWEST_VECTORS = 200  # that are drawn to test coordinates, however many coordin
 
 @dataclass(frozen=True)
 class Effort:
-    """How much work each attack does. Attacks that compare two datasets take so many samples on each of them."""
+    """How much work each attack does. Attacks that compare two datasets take so many samples on
+    each of them."""
 
     releases: int  # vectors along one direction
     choices: int  # of one candidate
-    rivals: int  # of that candidate in a crowd: few are told apart with fewer samples, many with more certainty
+    # of that candidate in a crowd: few are told apart with fewer samples, many with more certainty
+    rivals: int
     runs: int  # of several choices each
     charged: int  # releases through a ledger
     paired: int  # releases about two cohorts
@@ -101,7 +103,9 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        return all(finding.ok for finding in self.findings) and all(check.ok for check in self.checks)
+        return all(finding.ok for finding in self.findings) and all(
+            check.ok for check in self.checks
+        )
 
     def to_json(self) -> dict[str, Any]:
         s = self.settings
@@ -117,9 +121,12 @@ class Report:
         }
 
 
-def run_audit(settings: Settings | None = None, effort: Effort = FULL, progress: Progress = silent) -> Report:
+def run_audit(
+    settings: Settings | None = None, effort: Effort = FULL, progress: Progress = silent
+) -> Report:
     """Attacks the shipped mechanisms at these settings. Touches no data and no ledger but its own."""
-    clock, settings = Clock(), settings or Settings()
+    clock = Clock()
+    settings = settings or Settings()
     results = [attack(progress=progress) for attack in _plan(settings, effort)]
     findings = tuple(result for result in results if isinstance(result, Finding))
     checks = tuple(result for result in results if isinstance(result, Check))
@@ -139,7 +146,11 @@ def _plan(settings: Settings, effort: Effort) -> list[Attack]:
 
 def _contributions(s: Settings, effort: Effort) -> list[Attack]:
     delta = 0.0 if s.budget.pure else s.delta
-    common: dict[str, Any] = {"epsilon_if_moved": s.epsilon_if_moved, "trials": effort.trials, "delta": delta}
+    common: dict[str, Any] = {
+        "epsilon_if_moved": s.epsilon_if_moved,
+        "trials": effort.trials,
+        "delta": delta,
+    }
     attacks: list[Attack] = [
         partial(
             attack_contribution,
@@ -152,12 +163,19 @@ def _contributions(s: Settings, effort: Effort) -> list[Attack]:
     ]
     if s.design is None:
         return attacks
-    return [*attacks, *[partial(attack_records, design=design, **common) for design in s.designs(s.design.unit)]]
+    return [
+        *attacks,
+        *[partial(attack_records, design=design, **common) for design in s.designs(s.design.unit)],
+    ]
 
 
 def _crowds(s: Settings, effort: Effort) -> list[Attack]:
     delta = 0.0 if s.budget.pure else s.delta
-    common: dict[str, Any] = {"epsilon_if_moved": s.epsilon_if_moved, "every": effort.every, "delta": delta}
+    common: dict[str, Any] = {
+        "epsilon_if_moved": s.epsilon_if_moved,
+        "every": effort.every,
+        "delta": delta,
+    }
     return [
         partial(attack, f"{what}, {unit}", designs=s.designs(unit), **common)
         for unit in s.units
@@ -166,7 +184,8 @@ def _crowds(s: Settings, effort: Effort) -> list[Attack]:
 
 
 def _releases(s: Settings, effort: Effort) -> list[Attack]:
-    rho, small = s.rho, s.encoding(min(s.rank, ATTACKED_RANK))
+    rho = s.rho
+    small = s.encoding(min(s.rank, ATTACKED_RANK))
     scale = gaussian_scale(small.sensitivity, rho)
     return [
         *[
@@ -189,23 +208,44 @@ def _releases(s: Settings, effort: Effort) -> list[Attack]:
             samples=effort.charged,
             make=UNITS_OF_PRIVACY[s.units[0]],
         ),
-        partial(attack_cohorts, encoding=small, rho=COHORT_RHO, delta=s.delta, samples=effort.paired),
-        partial(attack_price, "price, one release", event=Gaussian(small.sensitivity, scale), times=1, delta=s.delta),
+        partial(
+            attack_cohorts, encoding=small, rho=COHORT_RHO, delta=s.delta, samples=effort.paired
+        ),
+        partial(
+            attack_price,
+            "price, one release",
+            event=Gaussian(small.sensitivity, scale),
+            times=1,
+            delta=s.delta,
+        ),
     ]
 
 
 def _choices(s: Settings, effort: Effort) -> list[Attack]:
-    flip, exponential = PermuteAndFlip(s.choice), Exponential(s.choice)
-    shape, n = s.encoding(2), effort.choices
-    duel, crowd = neighbour_scores(shape), neighbour_scores(shape, rivals=effort.rivals)
+    flip = PermuteAndFlip(s.choice)
+    exponential = Exponential(s.choice)
+    shape = s.encoding(2)
+    n = effort.choices
+    duel = neighbour_scores(shape)
+    crowd = neighbour_scores(shape, rivals=effort.rivals)
     pair = neighbour_scores(shape, candidates=2, level=False)
     attacks: list[Attack] = [
         partial(attack_choice, "permute-and-flip", event=flip, neighbours=duel, samples=n),
         partial(attack_choice, "exponential", event=exponential, neighbours=crowd, samples=n),
-        partial(attack_choice, "exponential, range", event=exponential, neighbours=pair, samples=n, measure=RANGE),
+        partial(
+            attack_choice,
+            "exponential, range",
+            event=exponential,
+            neighbours=pair,
+            samples=n,
+            measure=RANGE,
+        ),
     ]
     if s.budget.pure:
-        return [*attacks, partial(attack_pure_choice, neighbours=duel, epsilon=s.choice, samples=effort.charged)]
+        return [
+            *attacks,
+            partial(attack_pure_choice, neighbours=duel, epsilon=s.choice, samples=effort.charged),
+        ]
     small = s.choice / math.sqrt(PRICED)
     return [
         *attacks,
@@ -218,19 +258,51 @@ def _choices(s: Settings, effort: Effort) -> list[Attack]:
             delta=s.delta,
             samples=effort.runs,
         ),
-        partial(attack_price, f"price, {PRICED} exponential", event=Exponential(small), times=PRICED, delta=s.delta),
         partial(
-            attack_price, f"price, {PRICED} permute-and-flip", event=PermuteAndFlip(small), times=PRICED, delta=s.delta
+            attack_price,
+            f"price, {PRICED} exponential",
+            event=Exponential(small),
+            times=PRICED,
+            delta=s.delta,
+        ),
+        partial(
+            attack_price,
+            f"price, {PRICED} permute-and-flip",
+            event=PermuteAndFlip(small),
+            times=PRICED,
+            delta=s.delta,
         ),
     ]
 
 
 def _checks(s: Settings, effort: Effort) -> list[Attack]:
     attacks: list[Attack] = [
-        partial(check_choice_sampler, "law of permute-and-flip", event=PermuteAndFlip(s.choice), samples=effort.chosen),
-        partial(check_choice_sampler, "law of the exponential", event=Exponential(s.choice), samples=effort.chosen),
-        partial(check_released_choices, "choices, pure ledger", pure=True, epsilon=s.choice, samples=effort.answers),
-        partial(check_released_choices, "choices, zCDP ledger", pure=False, epsilon=s.choice, samples=effort.answers),
+        partial(
+            check_choice_sampler,
+            "law of permute-and-flip",
+            event=PermuteAndFlip(s.choice),
+            samples=effort.chosen,
+        ),
+        partial(
+            check_choice_sampler,
+            "law of the exponential",
+            event=Exponential(s.choice),
+            samples=effort.chosen,
+        ),
+        partial(
+            check_released_choices,
+            "choices, pure ledger",
+            pure=True,
+            epsilon=s.choice,
+            samples=effort.answers,
+        ),
+        partial(
+            check_released_choices,
+            "choices, zCDP ledger",
+            pure=False,
+            epsilon=s.choice,
+            samples=effort.answers,
+        ),
         partial(check_randomness, "nothing can be repeated", processes=effort.processes),
         partial(check_seeds_are_marked, "a seed is marked"),
     ]
@@ -240,8 +312,18 @@ def _checks(s: Settings, effort: Effort) -> list[Attack]:
     total = made_up_sum(s.designs(s.units[0])[-1])
     vectors = max(FEWEST_VECTORS, effort.coordinates // total.encoding.rank)
     return [
-        partial(check_gaussian_sampler, "law of the noise, small scale", scale=SMALL_SCALE, samples=effort.noise),
-        partial(check_gaussian_sampler, "law of the noise, real scale", scale=scale, samples=effort.noise),
+        partial(
+            check_gaussian_sampler,
+            "law of the noise, small scale",
+            scale=SMALL_SCALE,
+            samples=effort.noise,
+        ),
+        partial(
+            check_gaussian_sampler,
+            "law of the noise, real scale",
+            scale=scale,
+            samples=effort.noise,
+        ),
         partial(check_released_vectors, total=total, rho=s.rho, samples=vectors),
         *attacks,
     ]

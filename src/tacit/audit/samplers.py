@@ -1,7 +1,7 @@
 """Do the samplers follow their laws? Chi-square tests against exact probabilities.
 
-Bins hold at least 100 expected draws, so that the chi-square law is close; the threshold is a hundred times stricter
-than the 1e-7 that a false alarm may have, for what is left between the two.
+Bins hold at least 100 expected draws, so that the chi-square law is close; the threshold is a
+hundred times stricter than the 1e-7 that a false alarm may have, for what is left between the two.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from tacit.audit.bounds import Floats
+from tacit._typing import Floats
 from tacit.audit.findings import Check, Clock
 from tacit.audit.gaussian import CHUNK, Noise
 from tacit.audit.laws import choice_law, discrete_gaussian_mass
@@ -27,22 +27,38 @@ Chooser = Callable[[Integers, Exponential | PermuteAndFlip, int], int]
 THRESHOLD = 1e-9
 EXPECTED = 100.0  # draws in every bin, at least
 BINS = 48
-SMALL = 1000.0  # below this scale the law is summed term by term; above, the normal law is exact in a double
+# below this scale the law is summed term by term; above, the normal law is exact in a double
+SMALL = 1000.0
 
 
 def check_gaussian_sampler(
-    name: str, *, scale: float, samples: int, noise: Noise = discrete_gaussian, progress: Progress = silent
+    name: str,
+    *,
+    scale: float,
+    samples: int,
+    noise: Noise = discrete_gaussian,
+    progress: Progress = silent,
 ) -> Check:
     """Noise on zeros, in bins of about equal probability."""
-    clock, parts = Clock(), []
+    clock = Clock()
+    parts = []
     event = Gaussian(sensitivity=1, scale=scale)
     for start in range(0, samples, CHUNK):
         parts.append(noise(np.zeros(min(CHUNK, samples - start), dtype=np.int64), event))
         progress(name, min(start + CHUNK, samples), samples)
     edges = np.unique(np.floor(scale * special.ndtri(np.arange(1, BINS) / BINS)).astype(np.int64))
-    observed = np.bincount(np.searchsorted(edges, np.concatenate(parts), side="left"), minlength=len(edges) + 1)
+    observed = np.bincount(
+        np.searchsorted(edges, np.concatenate(parts), side="left"), minlength=len(edges) + 1
+    )
     p_value = chi_square(observed, _gaussian_bins(edges, scale))
-    return Check(name, p_value, samples, clock.seconds, p_value >= THRESHOLD, f"chi-square at scale {scale:.4g}")
+    return Check(
+        name,
+        p_value,
+        samples,
+        clock.seconds,
+        p_value >= THRESHOLD,
+        f"chi-square at scale {scale:.4g}",
+    )
 
 
 def check_choice_sampler(
@@ -57,7 +73,8 @@ def check_choice_sampler(
 ) -> Check:
     """Choices among a few candidates with different scores, some of which tie."""
     clock = Clock()
-    argument, observed = np.array(scores, dtype=np.int64), np.zeros(len(scores), dtype=np.int64)
+    argument = np.array(scores, dtype=np.int64)
+    observed = np.zeros(len(scores), dtype=np.int64)
     for i in range(samples):
         observed[choose(argument, event, delta)] += 1
         if i % 64 == 63 or i + 1 == samples:
@@ -68,9 +85,11 @@ def check_choice_sampler(
 
 
 def chi_square(observed: Integers, law: Floats) -> float:
-    """The p-value of Pearson's test. Bins with too few expected draws are put together, smallest first."""
+    """The p-value of Pearson's test. Bins with too few expected draws are put together, smallest
+    first."""
     order = np.argsort(law)
-    seen, expected = observed[order].astype(np.float64), law[order] * observed.sum()
+    seen = observed[order].astype(np.float64)
+    expected = law[order] * observed.sum()
     first = int(np.searchsorted(np.cumsum(expected), EXPECTED))
     seen = np.concatenate([[seen[: first + 1].sum()], seen[first + 1 :]])
     expected = np.concatenate([[expected[: first + 1].sum()], expected[first + 1 :]])

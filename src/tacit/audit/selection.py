@@ -1,11 +1,13 @@
 """Attacks on choices: which candidate came out, again and again, on two neighbouring sums.
 
-Scores are computed as a study computes them: integer weights times the private sum, with the sensitivity that the
-weights' diameter gives. Candidate 0 has the weight +t, its rivals -t, and the record that differs is +v or -v with full
-norm, so the score of candidate 0 moves against its rivals by twice the sensitivity: as far as is possible.
+Scores are computed as a study computes them: integer weights times the private sum, with the
+sensitivity that the weights' diameter gives. Candidate 0 has the weight +t, its rivals -t, and the
+record that differs is +v or -v with full norm, so the score of candidate 0 moves against its rivals
+by twice the sensitivity: as far as is possible.
 
-    crowd     many rivals, all alike: the more, the closer to the claim, and the rarer the event that tells
-    duel      one rival, and 62 decoys so far behind that they never win: the event that tells is as likely as can be
+    crowd     many rivals, all alike: the more, the closer to the claim, and the rarer the event
+    that tells duel      one rival, and 62 decoys so far behind that they never win: the event that
+    tells is as likely as can be
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ from tacit.progress import Progress, silent
 
 Integers = NDArray[np.int64]
 Choice = Exponential | PermuteAndFlip
-Maker = Callable[[int, Choice, int], Any]  # (candidates, event, delta) -> a function from scores to an index
+Maker = Callable[
+    [int, Choice, int], Any
+]  # (candidates, event, delta) -> a function from scores to an index
 
 CANDIDATES = 64
 SUPPORTERS = 80  # shared records that keep the decoys behind
@@ -39,7 +43,8 @@ EVERY = 256  # draws between two signs of progress
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """Two neighbouring sums, the candidates' weights, and the sensitivity that is claimed for their scores."""
+    """Two neighbouring sums, the candidates' weights, and the sensitivity that is claimed for their
+    scores."""
 
     sums: tuple[PrivateSum, PrivateSum]
     theta: Integers
@@ -57,11 +62,13 @@ def neighbour_scores(
     level: bool = True,
     sensitivity: Callable[[Integers, Encoding], int] = sensitivity,
 ) -> Neighbours:
-    """`level`: candidate 0 ties with its rivals on one side; otherwise it is as far ahead as it is behind."""
+    """`level`: candidate 0 ties with its rivals on one side; otherwise it is as far ahead as it is
+    behind."""
     q = np.array([[1.0, 0.0]] + [[-1.0, 0.0]] * rivals + [[0.0, -1.0]] * (candidates - 1 - rivals))
     theta = integer_weights(q, encoding)
     shared = [[1.0 if level else 0.0, 0.0]] + [[0.0, 1.0]] * SUPPORTERS
-    up, down = PrivateSum(encoding), PrivateSum(encoding)
+    up = PrivateSum(encoding)
+    down = PrivateSum(encoding)
     for total, sign in ((up, 1.0), (down, -1.0)):
         total.add(np.array([[sign, 0.0], *shared]), len(shared) + 1)
     return Neighbours((up, down), theta, sensitivity(theta, encoding))
@@ -83,7 +90,9 @@ def attack_choice(
     counts = count_best_event(*by_likelihood(a, b), measure)
     claimed = float(price(event, budget.PURE))
     about = f"one record replaced by its opposite; the set of {len(neighbours.theta)} candidates that tells most"
-    return sampled(name, claimed, counts, measure, samples=2 * samples, delta=0.0, clock=clock, about=about)
+    return sampled(
+        name, claimed, counts, measure, samples=2 * samples, delta=0.0, clock=clock, about=about
+    )
 
 
 def attack_composition(
@@ -98,10 +107,11 @@ def attack_composition(
     spent: Callable[[Exponential, int], float] = spent_on_choices,
     progress: Progress = silent,
 ) -> Finding:
-    """Claim: the rho that a ledger charges for so many choices. The attacker calls out if candidate 0 won most of them.
+    """Claim: the rho that a ledger charges for so many choices. The attacker calls out if candidate
+    0 won most of them.
 
-    The event is fixed beforehand, so all runs count: of two candidates that are as far ahead as behind, no other number
-    of wins tells more.
+    The event is fixed beforehand, so all runs count: of two candidates that are as far ahead as
+    behind, no other number of wins tells more.
     """
     clock = Clock()
     a, b = _both(name, neighbours, event, samples * choices, make, progress)
@@ -109,7 +119,9 @@ def attack_composition(
     counts = count_event(wins[0], wins[1], choices // 2 + 1)
     about = f"{choices} choices from one sum, as a ledger priced them; whether one candidate won most of them"
     charged = spent(event, choices)
-    return sampled(name, charged, counts, ZCDP, samples=2 * samples, delta=delta, clock=clock, about=about)
+    return sampled(
+        name, charged, counts, ZCDP, samples=2 * samples, delta=delta, clock=clock, about=about
+    )
 
 
 def _both(
@@ -121,7 +133,8 @@ def _both(
 
 
 def _draws(choose: Callable[[list[int]], int], scores: list[int], n: int, show: Show) -> Integers:
-    """`n` independent choices. The measurement is built once; `noisy_max` would build the same one for every draw."""
+    """`n` independent choices. The measurement is built once; `noisy_max` would build the same one
+    for every draw."""
     chosen = np.empty(n, dtype=np.int64)
     for i in range(n):
         chosen[i] = choose(scores)

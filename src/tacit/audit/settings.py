@@ -23,10 +23,11 @@ LARGEST_CHOICE = 3.0  # above, the events that tell are too rare to be counted
 
 @dataclass(frozen=True)
 class Settings:
-    """Rank, bits, unit and budget decide what the mechanisms do; `design` adds a study's kernel and clip.
+    """Rank, bits, unit and budget decide what the mechanisms do; `design` adds a study's kernel and
+    clip.
 
-    The defaults are chosen so that evidence is cheap: the same code runs at every epsilon, and an epsilon of a few is
-    where the fewest samples tell most.
+    The defaults are chosen so that evidence is cheap: the same code runs at every epsilon, and an
+    epsilon of a few is where the fewest samples tell most.
     """
 
     rank: int = 20
@@ -40,15 +41,20 @@ class Settings:
     @classmethod
     def of_study(cls, url: str) -> Settings:
         """The settings of a study. Its design and its ledger's budget are read; its rounds are not."""
-        from tacit.bandit import Bandit
+        from tacit.study import Study
 
-        bandit = Bandit.open(url)
-        design, budget = bandit.design, bandit.ledger.budget
-        most = budget.epsilon if budget.pure else math.sqrt(8.0 * budget.zcdp)  # the largest choice that it pays for
+        bandit = Study.open(url)
+        design = bandit.design
+        budget = bandit.ledger.budget
+        most = (
+            budget.epsilon if budget.pure else math.sqrt(8.0 * budget.zcdp)
+        )  # the largest choice that it pays for
         assert most is not None
         choice = min(most, LARGEST_CHOICE)
         measure = bandit.ledger.account().measure
-        return cls(design.rank, design.encoding.bits, (design.unit,), budget, choice, design, measure)
+        return cls(
+            design.rank, design.encoding.bits, (design.unit,), budget, choice, design, measure
+        )
 
     def encoding(self, rank: int | None = None) -> Encoding:
         return Encoding(rank=rank or self.rank, horizon=HORIZON, bits=self.bits)
@@ -60,11 +66,13 @@ class Settings:
 
     @property
     def rho(self) -> float:
-        """Of one Gaussian release that spends the whole budget: mu = sqrt(2 rho) = sensitivity / scale."""
+        """Of one Gaussian release that spends the whole budget: mu = sqrt(2 rho) = sensitivity /
+        scale."""
         return self.budget.amount(self.measure)
 
     def designs(self, unit: str) -> tuple[Design, ...]:
-        """Whose records are attacked: the study's, or made-up ones with one and with several columns of contexts.
+        """Whose records are attacked: the study's, or made-up ones with one and with several
+        columns of contexts.
 
         A study for few rounds has no room for a crowd: it is attacked as if it were for more.
         """
@@ -75,7 +83,8 @@ class Settings:
         return (replace(self.design, horizon=max(self.design.horizon, HORIZON)),)
 
     def epsilon_if_moved(self, ratio: float) -> float:
-        """What the release would really be, if one record moved the sum `ratio` times as far as is claimed."""
+        """What the release would really be, if one record moved the sum `ratio` times as far as is
+        claimed."""
         if self.budget.pure:
             return self.choice * ratio
         return gaussian_epsilon(ratio * math.sqrt(2.0 * self.rho), self.delta)

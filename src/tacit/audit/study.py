@@ -1,4 +1,5 @@
-"""The records of one study: does its design, with its kernel and its clip, keep its promise? Its data stay unread."""
+"""The records of one study: does its design, with its kernel and its clip, keep its promise? Its
+data stay unread."""
 
 from __future__ import annotations
 
@@ -6,7 +7,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tacit.audit.contribution import RECORDS, Rows, Vector, adversarial_blocks, longest_move2, verdict
+from tacit.audit.contribution import (
+    RECORDS,
+    Rows,
+    Vector,
+    adversarial_blocks,
+    longest_move2,
+    verdict,
+)
 from tacit.audit.findings import Clock, Finding
 from tacit.design import Design
 from tacit.progress import Progress, silent
@@ -22,12 +30,14 @@ def attack_records(
     delta: float = 0.0,
     progress: Progress = silent,
 ) -> Finding:
-    """The same search through the whole numeric path: points and rewards, kernel, whitening, clip, integers.
+    """The same search through the whole numeric path: points and rewards, kernel, whitening, clip,
+    integers.
 
-    A block's last column is the reward; the opposite of a record has the opposite reward. Points and rewards are not
-    even projected to their ranges: the bound must hold without it.
+    A block's last column is the reward; the opposite of a record has the opposite reward. Points
+    and rewards are not even projected to their ranges: the bound must hold without it.
     """
-    clock, rng = Clock(), np.random.default_rng(0)
+    clock = Clock()
+    rng = np.random.default_rng(0)
     width = design.features.U.shape[1] + 1
 
     def contribution(block: Rows) -> Vector:
@@ -37,9 +47,13 @@ def attack_records(
         return [int(value) for value in made._sum._value()]
 
     blocks = adversarial_blocks(width, trials, rng, RECORDS if design.unit == "user" else (1,))
-    move2 = longest_move2(contribution, _opposite, (_with_full_reward(block, rng) for block in blocks), rng)
+    move2 = longest_move2(
+        contribution, _opposite, (_with_full_reward(block, rng) for block in blocks), rng
+    )
     progress(name, 1, 1)
-    about = "made-up rounds through the study's kernel and clip, in exact integers; no round was read"
+    about = (
+        "made-up rounds through the study's kernel and clip, in exact integers; no round was read"
+    )
     moves = [(move2, design.encoding.sensitivity)]
     return verdict(name, moves, epsilon_if_moved, delta, clock, about, trials)
 

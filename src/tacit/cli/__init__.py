@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import platform
+from importlib.metadata import entry_points
 from typing import NoReturn
 
 import typer
 
 from tacit._version import __version__
-from tacit.cli import arena, ledger
+from tacit.cli import ledger
 from tacit.cli.audit import audit
-from tacit.cli.bench import bench
 from tacit.cli.console import Json, emit, err, out
 from tacit.cli.decide import decide
 from tacit.cli.demo import demo
@@ -31,9 +31,15 @@ app.command()(fit)
 app.command()(decide)
 app.command()(report)
 app.command()(audit)
-app.command()(bench)
 app.add_typer(ledger.app, name="ledger")
-app.add_typer(arena.app, name="arena")
+
+# Commands of other installed distributions, such as those of tacit-lab: an entry point is a function, or an app.
+for _entry in sorted(entry_points(group="tacit.commands"), key=lambda entry: entry.name):
+    _command = _entry.load()
+    if isinstance(_command, typer.Typer):
+        app.add_typer(_command, name=_entry.name)
+    else:
+        app.command(_entry.name)(_command)
 
 
 @app.command()
@@ -58,10 +64,14 @@ def main() -> None:
     except TacitError as error:
         _fail(str(error))
     except Exception as error:
-        # A server that is down, a database of another version: one sentence, and never the statement's values.
+        # A server that is down, a database of another version: one sentence, and never the
+        # statement's values.
         if not type(error).__module__.startswith("sqlalchemy."):
             raise
-        _fail(f"the database does not answer ({type(error).__name__}): is it there, and a study of this version?")
+        _fail(
+            f"the database does not answer ({type(error).__name__}): is it there, and a study of "
+            "this version?"
+        )
 
 
 def _fail(sentence: str) -> NoReturn:

@@ -16,17 +16,21 @@ if TYPE_CHECKING:
 def audit(
     quick: Annotated[bool, typer.Option("--quick", help="Fewer samples: about a minute.")] = False,
     study: Annotated[
-        str | None, typer.Option(help="A study's database: audit its settings. None of its rounds is read.")
+        str | None,
+        typer.Option(help="A study's database: audit its settings. None of its rounds is read."),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw claim against evidence into this file (png, svg, pdf).")
+        Path | None,
+        typer.Option(help="Draw claim against evidence into this file (png, svg, pdf)."),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Attack the privacy mechanisms on worst-case data and compare what the attacks prove with what is claimed.
+    """Attack the privacy mechanisms on worst-case data and compare what the attacks prove with what
+    is claimed.
 
-    Every printed lower bound on epsilon holds with 95 % confidence. A mechanism is called wrong only if its claim is
-    refuted with confidence 1 - 5e-8, so that a whole run raises a false alarm less than once in a million times.
+    Every printed lower bound on epsilon holds with 95 % confidence. A mechanism is called wrong
+    only if its claim is refuted with confidence 1 - 5e-8, so that a whole run raises a false alarm
+    less than once in a million times.
 
     Exit code 0: nothing was found. 1: some claim is refuted. 2: the command was not understood.
 
@@ -65,7 +69,9 @@ def _show(report: Report) -> None:
         for finding in report.findings
     ]
     columns = ["mechanism", "claimed", "lower bound", "samples", "seconds", ""]
-    table("Epsilon: what is claimed, and what attacks prove with 95 % confidence", columns, mechanisms)
+    table(
+        "Epsilon: what is claimed, and what attacks prove with 95 % confidence", columns, mechanisms
+    )
     checks = [
         [
             check.name,
@@ -78,13 +84,20 @@ def _show(report: Report) -> None:
     ]
     table("Checks", ["check", "p-value", "samples", "seconds", ""], checks)
     if report.ok:
-        out.print(f"No claim was refuted ({report.seconds:.0f} s). An audit can refute a claim; it cannot prove one.")
+        out.print(
+            f"No claim was refuted ({report.seconds:.0f} s). An audit can refute a claim; it "
+            "cannot prove one."
+        )
     else:
-        out.print("[bold red]A claim was refuted: do not release anything with this installation.[/bold red]")
+        out.print(
+            "[bold red]A claim was refuted: do not release anything with this installation.[/bold "
+            "red]"
+        )
 
 
 def _verdict(ok: bool, above: bool = False) -> str:
-    """A bound that holds with 95 % confidence may be above a right claim by chance; that alone refutes nothing."""
+    """A bound that holds with 95 % confidence may be above a right claim by chance; that alone
+    refutes nothing."""
     if not ok:
         return "[bold red]REFUTED[/bold red]"
     return "by chance" if above else "ok"

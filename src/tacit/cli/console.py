@@ -27,7 +27,9 @@ from tacit.progress import Progress, silent
 out = Console()
 err = Console(stderr=True)
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines, and nothing else.")]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object for machines, and nothing else.")
+]
 
 
 def emit(result: dict[str, Any]) -> None:
@@ -59,13 +61,20 @@ class _Rate(ProgressColumn):
 
 @contextmanager
 def progress(quiet: bool, rate: str = "") -> Iterator[Progress]:
-    """Bars on standard error, one per kind of work; nothing at all when quiet. `rate` is what to count per second."""
+    """Bars on standard error, one per kind of work; nothing at all when quiet. `rate` is what to
+    count per second."""
     if quiet:
         yield silent
         return
     speed = _Rate(rate) if rate else TimeElapsedColumn()
     bar = BarColumn(None if rate else 40)  # one that takes what is left of the line
-    columns = (TextColumn("{task.description}"), bar, MofNCompleteColumn(), speed, TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        bar,
+        MofNCompleteColumn(),
+        speed,
+        TimeRemainingColumn(),
+    )
     with Bars(*columns, console=err, transient=True, expand=bool(rate)) as bars:
         tasks: dict[str, Any] = {}
 

@@ -13,14 +13,18 @@ from tacit.cli.console import Json, emit, err
 
 def decide(
     policy: Annotated[Path, typer.Argument(help="A policy folder.")],
-    contexts: Annotated[Path, typer.Argument(help="Contexts as CSV, Parquet or Arrow, one row each.")],
-    to: Annotated[Path | None, typer.Option("--out", help="A file to write; standard output (CSV) otherwise.")] = None,
+    contexts: Annotated[
+        Path, typer.Argument(help="Contexts as CSV, Parquet or Arrow, one row each.")
+    ],
+    to: Annotated[
+        Path | None, typer.Option("--out", help="A file to write; standard output (CSV) otherwise.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Decide for every row of a table: the action, its expected reward, and how sure the policy is.
 
-    An expected reward is shown within the range of rewards; of a policy that learned advantages it is the advantage
-    over a random action.
+    An expected reward is shown within the range of rewards; of a policy that learned advantages it
+    is the advantage over a random action.
 
     Deciding is free: the policy was paid for when it was released.
     """
@@ -28,7 +32,7 @@ def decide(
     import pyarrow as pa
     import pyarrow.csv as arrow_csv
 
-    from tacit.files import read_table, write_table
+    from tacit.logs import read_table, write_table
     from tacit.policy import Policy
 
     chosen = Policy.load(policy)
@@ -41,12 +45,18 @@ def decide(
         expected = np.clip(expected, low, high)
     columns["expected_reward"] = pa.array(expected)
     columns["std"] = pa.array(chosen.std(decisions, table))
-    answer = pa.table({name: table[name] for name in table.column_names if name not in columns} | columns)
+    answer = pa.table(
+        {name: table[name] for name in table.column_names if name not in columns} | columns
+    )
     if to is not None:
         write_table(answer, to)
     if json:
         emit(
-            {"private": chosen.private, "rows": answer.num_rows, "decisions": answer.select(list(columns)).to_pylist()}
+            {
+                "private": chosen.private,
+                "rows": answer.num_rows,
+                "decisions": answer.select(list(columns)).to_pylist(),
+            }
         )
     elif to is not None:
         err.print(f"{answer.num_rows} decisions written to {to}")

@@ -14,16 +14,20 @@ def demo(
     rounds: Annotated[int, typer.Option(help="Simulated patients to explore with.")] = 5000,
     epsilon: Annotated[float, typer.Option(help="Privacy budget of the release.")] = 1.0,
     delta: Annotated[float, typer.Option(help="Goes with epsilon.")] = 1e-6,
-    seed: Annotated[int, typer.Option(help="Seed of the simulated patients (the privacy noise has none).")] = 0,
-    to: Annotated[Path, typer.Option("--out", help="The folder for the report and the policy.")] = Path("out/demo"),
+    seed: Annotated[
+        int, typer.Option(help="Seed of the simulated patients (the privacy noise has none).")
+    ] = 0,
+    to: Annotated[
+        Path, typer.Option("--out", help="The folder for the report and the policy.")
+    ] = Path("out/demo"),
     picture: Annotated[Path | None, typer.Option(help="Also write one figure, PNG or SVG.")] = None,
     json: Json = False,
 ) -> None:
     """Find the right dose for every patient without learning anybody's secrets.
 
-    Simulates patients whose right dose follows the published IWPC pharmacogenetic formula, explores with uniformly
-    random doses, releases one differentially private policy, and compares it with uniform play, the best fixed dose and
-    the formula itself. Writes a report with plots.
+    Simulates patients whose right dose follows the published IWPC pharmacogenetic formula, explores
+    with uniformly random doses, releases one differentially private policy, and compares it with
+    uniform play, the best fixed dose and the formula itself. Writes a report with plots.
     """
     from tacit.demo import run_demo, write_picture, write_report
 

@@ -25,7 +25,9 @@ def _group() -> None:
 
 @app.command()
 def show(
-    url: Annotated[str, typer.Argument(help="The study's database, for example sqlite:///study.db.")],
+    url: Annotated[
+        str, typer.Argument(help="The study's database, for example sqlite:///study.db.")
+    ],
     json: Json = False,
 ) -> None:
     """Show every charge and what is left. Reading a ledger is free."""
@@ -39,27 +41,36 @@ def show(
     counted = unit_of(ledger.budget)
     accounts = ledger.accounts()
     spent_epsilon = max(_epsilon(account, ledger.budget) for account in accounts)
-    protects = {unit: RELATIONS[unit] for unit in sorted({c.parameters.get("unit", "record") for c in charges})}
+    protects = {
+        unit: RELATIONS[unit]
+        for unit in sorted({c.parameters.get("unit", "record") for c in charges})
+    }
     if json:
-        emit({
-            "budget": {"epsilon": ledger.budget.epsilon, "delta": ledger.budget.delta, "rho": ledger.budget.rho},
-            "counted_in": counted,
-            "spent": ledger.spent,
-            "remaining": ledger.remaining,
-            "spent_epsilon": spent_epsilon,
-            "accounts": [
-                {
-                    "cohort": None if account.cohort is None else asdict(account.cohort),
-                    "measure": account.measure,
-                    "spent": account.spent / UNITS,
-                    "remaining": account.remaining / UNITS,
-                    "spent_epsilon": _epsilon(account, ledger.budget),
-                }
-                for account in accounts
-            ],
-            "neighbours": protects,
-            "charges": [asdict(charge) for charge in charges],
-        })  # fmt: skip
+        emit(
+            {
+                "budget": {
+                    "epsilon": ledger.budget.epsilon,
+                    "delta": ledger.budget.delta,
+                    "rho": ledger.budget.rho,
+                },
+                "counted_in": counted,
+                "spent": ledger.spent,
+                "remaining": ledger.remaining,
+                "spent_epsilon": spent_epsilon,
+                "accounts": [
+                    {
+                        "cohort": None if account.cohort is None else asdict(account.cohort),
+                        "measure": account.measure,
+                        "spent": account.spent / UNITS,
+                        "remaining": account.remaining / UNITS,
+                        "spent_epsilon": _epsilon(account, ledger.budget),
+                    }
+                    for account in accounts
+                ],
+                "neighbours": protects,
+                "charges": [asdict(charge) for charge in charges],
+            }
+        )
         return
     columns = ["", "request", "kind", "unit", counted, "when (UTC)", "answered"]
     rows = [
@@ -75,7 +86,10 @@ def show(
         for c in charges
     ]
     table("Charges", columns, rows)
-    out.print(f"Budget {ledger.budget}: spent {counted}={ledger.spent:.6g}, left {counted}={ledger.remaining:.6g}")
+    out.print(
+        f"Budget {ledger.budget}: spent {counted}={ledger.spent:.6g}, left "
+        f"{counted}={ledger.remaining:.6g}"
+    )
     delta = f" at delta {ledger.budget.delta or 1e-6:g}" if counted == "rho" else ""
     if accounts[0].cohort is None:
         out.print(f"Spent so far: epsilon {spent_epsilon:.4g}{delta}, all releases together")
@@ -88,10 +102,13 @@ def show(
 @app.command()
 def check(
     url: Annotated[str, typer.Argument(help="The study's database.")],
-    policies: Annotated[list[Path], typer.Argument(help="Policy folders that were released from it.")],
+    policies: Annotated[
+        list[Path], typer.Argument(help="Policy folders that were released from it.")
+    ],
     json: Json = False,
 ) -> None:
-    """Check that the ledger still holds the charge of each policy. It does not after an old backup was restored."""
+    """Check that the ledger still holds the charge of each policy. It does not after an old backup
+    was restored."""
     from tacit.core import Ledger
     from tacit.policy import Policy
 
@@ -102,7 +119,8 @@ def check(
             raise InputError(f"{folder} has no receipt: it was simulated, not released.")
         if ledger.receipt(policy.receipt["request"]) != policy.receipt:
             raise StateError(
-                f"the charge of {folder} is not in this ledger: either another ledger made it, or an old copy of this "
+                f"the charge of {folder} is not in this ledger: either another ledger made it, or "
+                "an old copy of this "
                 "one was restored and counts spent budget as left; do not spend from it."
             )
     if json:
@@ -127,7 +145,8 @@ def _show_cohorts(accounts: list[Account], budget: Budget, delta: str) -> None:
 
 
 def _epsilon(account: Account, budget: Budget) -> float:
-    """All charges of an account together as epsilon, at the budget's delta (1e-6 where it has none)."""
+    """All charges of an account together as epsilon, at the budget's delta (1e-6 where it has
+    none)."""
     from tacit.core.budget import GAUSSIAN, PURE, UNITS, epsilon_of_rho
     from tacit.core.curve import gaussian_epsilon
 

@@ -15,34 +15,54 @@ if TYPE_CHECKING:
 
 
 def plan(
-    problem: Annotated[Path, typer.Argument(help="The problem, as TOML (see examples/dosing.toml).")],
-    rounds: Annotated[int | None, typer.Option(help="Rounds to collect; `horizon` of the file otherwise.")] = None,
-    epsilon: Annotated[float | None, typer.Option(help="Privacy budget; [budget] of the file otherwise.")] = None,
+    problem: Annotated[
+        Path, typer.Argument(help="The problem, as TOML (see examples/dosing.toml).")
+    ],
+    rounds: Annotated[
+        int | None, typer.Option(help="Rounds to collect; `horizon` of the file otherwise.")
+    ] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Privacy budget; [budget] of the file otherwise.")
+    ] = None,
     delta: Annotated[float, typer.Option(help="Goes with --epsilon.")] = 1e-6,
     target: Annotated[
-        float | None, typer.Option(help="An error to reach: prints the rounds and epsilon it takes.")
+        float | None,
+        typer.Option(help="An error to reach: prints the rounds and epsilon it takes."),
     ] = None,
     signal: Annotated[
-        float, typer.Option(help="How much the expected reward varies, as a share of half its range.")
+        float,
+        typer.Option(help="How much the expected reward varies, as a share of half its range."),
     ] = 0.3,
-    noise: Annotated[float, typer.Option(help="How much a reward varies around that, likewise.")] = 0.3,
+    noise: Annotated[
+        float, typer.Option(help="How much a reward varies around that, likewise.")
+    ] = 0.3,
     lengthscales: Annotated[
-        tuple[float, float] | None, typer.Option(help="The range in which the true lengthscales may lie.")
+        tuple[float, float] | None,
+        typer.Option(help="The range in which the true lengthscales may lie."),
     ] = None,
     rank: Annotated[int | None, typer.Option(help="The largest number of landmarks.")] = None,
     looks: Annotated[
-        int, typer.Option(min=1, max=2, help="How often the release will look at the records; twice is more accurate.")
+        int,
+        typer.Option(
+            min=1,
+            max=2,
+            help="How often the release will look at the records; twice is more accurate.",
+        ),
     ] = 2,
-    figure: Annotated[Path | None, typer.Option(help="Draw the trade-off: a PNG, SVG or HTML file.")] = None,
+    figure: Annotated[
+        Path | None, typer.Option(help="Draw the trade-off: a PNG, SVG or HTML file.")
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Predict the error of a study before it is run: how many rounds, how much privacy, how good a policy.
+    """Predict the error of a study before it is run: how many rounds, how much privacy, how good a
+    policy.
 
-    The error is the reward lost per decision against always taking the best action. It is predicted by drawing reward
-    functions from the kernel and released numbers from their law. Planning needs no data and costs no budget.
+    The error is the reward lost per decision against always taking the best action. It is predicted
+    by drawing reward functions from the kernel and released numbers from their law. Planning needs
+    no data and costs no budget.
     """
     from tacit.core import Budget
-    from tacit.files import read_problem
+    from tacit.logs import read_problem
     from tacit.planning import plan as make_plan
 
     spec = read_problem(problem)
@@ -50,7 +70,8 @@ def plan(
     budget = Budget(epsilon=epsilon, delta=delta) if epsilon is not None else spec.budget
     if horizon is None or budget is None:
         raise InputError(
-            "say how many --rounds and how much --epsilon, or put horizon and [budget] into the problem file."
+            "say how many --rounds and how much --epsilon, or put horizon and [budget] into the "
+            "problem file."
         )
     with progress(json) as show:
         planned = make_plan(
@@ -87,7 +108,10 @@ def _answers(planned: Plan, target: float | None) -> dict[str, object]:
     if target is None:
         return {}
     found: dict[str, object] = {"target_error": target}
-    for name, ask in (("rounds_for_target", planned.rounds_for), ("epsilon_for_target", planned.epsilon_for)):
+    for name, ask in (
+        ("rounds_for_target", planned.rounds_for),
+        ("epsilon_for_target", planned.epsilon_for),
+    ):
         try:
             found[name] = ask(target)
         except InputError as error:

@@ -12,13 +12,16 @@ from tacit.cli.console import Json, emit, err, out
 
 def report(
     policy: Annotated[Path, typer.Argument(help="A policy folder.")],
-    to: Annotated[Path, typer.Option("--out", help="The HTML file to write.")] = Path("report.html"),
+    to: Annotated[Path, typer.Option("--out", help="The HTML file to write.")] = Path(
+        "report.html"
+    ),
     json: Json = False,
 ) -> None:
-    """Look at a policy: what it decides, what it expects, how sure it is, which context matters, what it promises.
+    """Look at a policy: what it decides, what it expects, how sure it is, which context matters,
+    what it promises.
 
-    Writes one page that needs nothing else: no network, no script. It is made from the released numbers alone, so it
-    costs no budget and may be shown to whoever may see the policy.
+    Writes one page that needs nothing else: no network, no script. It is made from the released
+    numbers alone, so it costs no budget and may be shown to whoever may see the policy.
     """
     from tacit.policy import Policy
     from tacit.report import Findings, write_findings
@@ -28,12 +31,18 @@ def report(
     if json:
         emit({"report": str(path)} | found.to_json())
         return
-    first, gain = found.matters[0], found.gain
+    first = found.matters[0]
+    gain = found.gain
     out.print(f"[bold]Report written to {path}[/bold]", soft_wrap=True)
     out.print(f"Guarantee: {found.policy.guarantee}", soft_wrap=True)
-    out.print(f"Matters most: {first.axis.title} (reward at stake {first.stake:.3g})", markup=False, soft_wrap=True)
     out.print(
-        f"Expected gain over random play: {gain.average:.3g} (standard deviation {gain.average_std:.2g}); "
+        f"Matters most: {first.axis.title} (reward at stake {first.stake:.3g})",
+        markup=False,
+        soft_wrap=True,
+    )
+    out.print(
+        f"Expected gain over random play: {gain.average:.3g} (standard deviation "
+        f"{gain.average_std:.2g}); "
         f"at least 95 % sure in {100 * gain.share_sure:.0f} % of contexts",
         soft_wrap=True,
     )

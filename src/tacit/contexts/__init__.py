@@ -1,8 +1,9 @@
-"""Who will come: public guesses of the law of contexts, or a law learned privately (`private_marginals`).
+"""Who will come: public guesses of the law of contexts, or a law learned privately
+(`release_marginals`).
 
-A generator is anything with `sample(n, rng)`, or a plain function `(n, rng) -> table`. A wrong guess costs
-accuracy, never privacy. What it returns must be public: never pass the study's own contexts. A `PublicSample` that is
-the very table of records is refused.
+A generator is anything with `sample(n, rng)`, or a plain function `(n, rng) -> table`. A wrong
+guess costs accuracy, never privacy. What it returns must be public: never pass the study's own
+contexts. A `PublicSample` that is the very table of records is refused.
 """
 
 from __future__ import annotations
@@ -13,19 +14,23 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from narwhals.dependencies import is_into_dataframe, is_into_series
 
+from tacit._typing import Floats, Rng
 from tacit.contexts.apart import Memory
-from tacit.contexts.marginals import LearnedContexts, private_marginals, simulated_marginals
+from tacit.contexts.marginals import LearnedContexts, release_marginals, simulate_marginals
 from tacit.contexts.marks import is_private
 from tacit.domains import Domain
 from tacit.errors import InputError
-from tacit.tables import Floats
 
 __all__ = [
-    "Generator", "Law", "LearnedContexts", "PublicSample", "is_private", "private_marginals", "sampler",
-    "simulated_marginals",
-]  # fmt: skip
-
-Rng = np.random.Generator
+    "Generator",
+    "Law",
+    "LearnedContexts",
+    "PublicSample",
+    "is_private",
+    "release_marginals",
+    "sampler",
+    "simulate_marginals",
+]
 
 
 @runtime_checkable
@@ -36,11 +41,13 @@ class Generator(Protocol):
 
 
 class PublicSample:
-    """Draws with replacement from a table that is already public: a census, a published cohort, last year's report.
+    """Draws with replacement from a table that is already public: a census, a published cohort,
+    last year's report.
 
-    Its rows become landmarks and are published with the policy. Records that lie in the same memory as the sample are
-    refused when they are added. A copy of them is not noticed: only a comparison of values could, and whether that ends
-    in a refusal would itself tell something about the records.
+    Its rows become landmarks and are published with the policy. Records that lie in the same memory
+    as the sample are refused when they are added. A copy of them is not noticed: only a comparison
+    of values could, and whether that ends in a refusal would itself tell something about the
+    records.
     """
 
     def __init__(self, table: Any) -> None:
@@ -50,15 +57,18 @@ class PublicSample:
         """Fails if `table`, which holds records, and the sample are the same memory."""
         if Memory.of(self.table, names).overlaps(Memory.of(table, names)):
             raise InputError(
-                "the public sample is the data itself, which would be published with the policy: pass a table that is "
-                "public already, or learn who comes with tacit.contexts.private_marginals."
+                "the public sample is the data itself, which would be published with the policy: "
+                "pass a table that is "
+                "public already, or learn who comes with tacit.contexts.release_marginals."
             )
 
     def points(self, domain: Domain) -> Floats:
         points = domain.encode(domain.read(self.table, "the public sample").columns)
         points = points[np.isfinite(points).all(axis=1)]
         if not len(points):
-            raise InputError("the public sample has no complete row: pass at least one without gaps.")
+            raise InputError(
+                "the public sample has no complete row: pass at least one without gaps."
+            )
         return points
 
     def __repr__(self) -> str:
@@ -66,7 +76,8 @@ class PublicSample:
 
 
 class Drawn(PublicSample):
-    """The same from unit coordinates: what a design keeps of its generator, and of the generator's mark."""
+    """The same from unit coordinates: what a design keeps of its generator, and of the generator's
+    mark."""
 
     def __init__(self, points: Floats, private: bool = True) -> None:
         self._points = points
@@ -93,7 +104,8 @@ def sampler(domain: Domain, law: Law | None) -> Callable[[int, Rng], Floats]:
     # pandas and polars have a sample() too, of another kind.
     if not callable(draw) or is_into_dataframe(law) or is_into_series(law):
         raise InputError(
-            f"a generator must be a function (n, rng) -> table or have sample(n, rng), got {type(law).__name__}: "
+            "a generator must be a function (n, rng) -> table or have sample(n, rng), got "
+            f"{type(law).__name__}: "
             "wrap a table that is already public in tacit.contexts.PublicSample."
         )
 
@@ -103,7 +115,9 @@ def sampler(domain: Domain, law: Law | None) -> Callable[[int, Rng], Floats]:
             raise InputError(f"the generator was asked for {n} rows and returned {table.rows}.")
         drawn = domain.encode(table.columns)
         if not np.isfinite(drawn).all():
-            raise InputError("the generator returned missing or unknown values: every row must be complete.")
+            raise InputError(
+                "the generator returned missing or unknown values: every row must be complete."
+            )
         return drawn
 
     return points

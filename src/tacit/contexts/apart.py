@@ -1,7 +1,7 @@
 """Whether two tables are the same memory: a public sample must not be the records of the study.
 
-Decided by where cells are kept, never by what they hold: a comparison of values would itself tell something about the
-records. So a copy is not noticed.
+Decided by where cells are kept, never by what they hold: a comparison of values would itself tell
+something about the records. So a copy is not noticed.
 """
 
 from __future__ import annotations
@@ -15,8 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 ARRAYS_INSIDE = ("_pa_array", "_data", "_ndarray", "_codes")  # of pandas' own kinds of columns
-ROWS = (list, dict, np.ndarray)  # asked of a row's type: a stranger's row may raise where it is asked itself
-HARDEST = 10_000  # steps to find out whether two arrays overlap; where that does not do, they count as overlapping
+ROWS = (
+    list,
+    dict,
+    np.ndarray,
+)  # asked of a row's type: a stranger's row may raise where it is asked itself
+# steps to find out whether two arrays overlap; where that does not do, they count as overlapping
+HARDEST = 10_000
 OFFSET_BITS = {
     "string": 32,
     "binary": 32,
@@ -36,14 +41,18 @@ class Memory:
 
     @classmethod
     def of(cls, table: Any, names: Sequence[str]) -> Memory:
-        """The memory of these columns. Single cells do not count: Python keeps equal ones in one place."""
-        objects, arrays = [], []
+        """The memory of these columns. Single cells do not count: Python keeps equal ones in one
+        place."""
+        objects = []
+        arrays = []
         for thing in _walk(table, names):
             if isinstance(thing, np.ndarray):
                 arrays.append(thing)
             else:
                 objects.append(thing)
-        return cls({id(thing): thing for thing in objects}, [array for array in arrays if array.size])
+        return cls(
+            {id(thing): thing for thing in objects}, [array for array in arrays if array.size]
+        )
 
     def overlaps(self, other: Memory) -> bool:
         return not self.objects.keys().isdisjoint(other.objects) or any(
@@ -71,7 +80,9 @@ def _walk(table: Any, names: Sequence[str]) -> Iterator[Any]:
     elif isinstance(table, list):
         yield table
         yield from (row for row in table if issubclass(type(row), ROWS))
-    elif isinstance(table, tuple):  # not an object of its own: Python may keep equal ones in one place
+    elif isinstance(
+        table, tuple
+    ):  # not an object of its own: Python may keep equal ones in one place
         yield from (row for row in table if issubclass(type(row), ROWS))
     elif nw.dependencies.is_into_dataframe(table):
         yield table
@@ -83,7 +94,8 @@ def _walk(table: Any, names: Sequence[str]) -> Iterator[Any]:
 
 
 def _column(column: Any) -> Iterator[Any]:
-    """The places of one column. In a single record it is a cell, and whatever a stranger's raises, it is no column."""
+    """The places of one column. In a single record it is a cell, and whatever a stranger's raises,
+    it is no column."""
     try:
         places = list(_places(column))
     except Exception:
@@ -114,10 +126,13 @@ def _newest() -> Any:
 
 def _cells(array: Any) -> Iterator[NDArray[np.uint8]]:
     """The bytes of an Arrow array's cells; of text, those that say where each cell begins."""
-    array = getattr(array, "indices", getattr(array, "storage", array))  # of a dictionary, of an extension
+    array = getattr(
+        array, "indices", getattr(array, "storage", array)
+    )  # of a dictionary, of an extension
     bits = _width(array.type)
     if bits is not None and (cells := array.buffers()[1]) is not None:
-        start, stop = array.offset * bits, (array.offset + len(array)) * bits
+        start = array.offset * bits
+        stop = (array.offset + len(array)) * bits
         yield np.frombuffer(cells, dtype=np.uint8)[-(-start // 8) : stop // 8]
 
 

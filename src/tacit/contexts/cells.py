@@ -1,4 +1,5 @@
-"""Contexts in cells: a histogram per column, counted privately, and a generator made from the noisy counts."""
+"""Contexts in cells: a histogram per column, counted privately, and a generator made from the noisy
+counts."""
 
 from __future__ import annotations
 
@@ -8,15 +9,13 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device
 
+from tacit._typing import Array, Floats, Rng
 from tacit.domains import Domain, Mixed
 from tacit.domains.finite import Finite
-from tacit.tables import Floats
 
 BINS = 12
 CLEARLY = 2.0  # standard deviations
 FITTING = 30  # rounds of proportional fitting: far more than it needs
-Array = Any
-Rng = np.random.Generator
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +34,9 @@ class Column:
         xp = array_namespace(points)
         if self.labels is None:
             return xp.astype(xp.clip(points[:, self.at.start] * BINS, 0.0, BINS - 1.0), xp.int64)
-        places = xp.asarray(self.labels.candidate_points(0), dtype=points.dtype, device=device(points))
+        places = xp.asarray(
+            self.labels.candidate_points(0), dtype=points.dtype, device=device(points)
+        )
         apart = points[:, self.at][:, None, :] - places[None, :, :]
         return xp.argmin(xp.sum(apart * apart, axis=2), axis=1)
 
@@ -75,41 +76,64 @@ class Cells:
         """One row per context with a 1 in one cell of each column: its norm is sqrt(columns)."""
         xp = array_namespace(contexts)
         marks = [
-            column.index(contexts)[:, None] == xp.arange(column.size, device=device(contexts))[None, :]
+            column.index(contexts)[:, None]
+            == xp.arange(column.size, device=device(contexts))[None, :]
             for column in self.parts
         ]
         return xp.astype(xp.concat(marks, axis=1), contexts.dtype)
 
-    def laws(self, counts: Floats, noise: float, records: int, believed: Floats | None = None) -> list[Floats]:
-        """The probabilities of each column's cells, given noisy counts and the shares that were expected of them.
+    def laws(
+        self, counts: Floats, noise: float, records: int, believed: Floats | None = None
+    ) -> list[Floats]:
+        """The probabilities of each column's cells, given noisy counts and the shares that were
+        expected of them.
 
         A record counts once in every column, or in none where something is missing.
         """
         total = float(np.clip(counts.sum() / self.columns, 0.5 * records, records))
-        guesses = np.split(believed, self._starts[1:-1]) if believed is not None else [None] * self.columns
+        guesses = (
+            np.split(believed, self._starts[1:-1])
+            if believed is not None
+            else [None] * self.columns
+        )
         counted = np.split(counts, self._starts[1:-1])
-        return [probabilities(column, noise, total, guess) for column, guess in zip(counted, guesses, strict=True)]
+        return [
+            probabilities(column, noise, total, guess)
+            for column, guess in zip(counted, guesses, strict=True)
+        ]
 
     def from_cube(self, laws: list[Floats], cube: Floats) -> Floats:
-        """Rows of uniform numbers, one per column, to unit coordinates under these laws, column by column."""
-        drawn = [column.at_quantile(law, u) for column, law, u in zip(self.parts, laws, cube.T, strict=True)]
+        """Rows of uniform numbers, one per column, to unit coordinates under these laws, column by
+        column."""
+        drawn = [
+            column.at_quantile(law, u)
+            for column, law, u in zip(self.parts, laws, cube.T, strict=True)
+        ]
         return self.domain.project_points(np.hstack(drawn))
 
     def fitted(self, points: Floats, weights: Floats, laws: list[Floats]) -> Floats:
-        """Weights under which each column of these contexts follows its law. How columns depend on each other changes
-        as little as can be (proportional fitting: Deming and Stephan, 1940)."""
-        cells, weights = [column.index(points) for column in self.parts], weights / weights.sum()
+        """Weights under which each column of these contexts follows its law. How columns depend on
+        each other changes as little as can be (proportional fitting: Deming and Stephan, 1940)."""
+        cells = [column.index(points) for column in self.parts]
+        weights = weights / weights.sum()
         for _ in range(FITTING):
             for index, law in zip(cells, laws, strict=True):
-                weights = weights * (law / np.maximum(np.bincount(index, weights, len(law)), 1e-300))[index]
+                weights = (
+                    weights
+                    * (law / np.maximum(np.bincount(index, weights, len(law)), 1e-300))[index]
+                )
         return weights
 
 
-def probabilities(counts: Floats, noise: float, total: float, believed: Floats | None = None) -> Floats:
-    """Noisy counts of `total` people to probabilities: shrunk towards what is believed as far as the noise demands
-    (James and Stein), and floored. A belief must be contradicted clearly; uniform is none, only the want of better.
+def probabilities(
+    counts: Floats, noise: float, total: float, believed: Floats | None = None
+) -> Floats:
+    """Noisy counts of `total` people to probabilities: shrunk towards what is believed as far as
+    the noise demands (James and Stein), and floored. A belief must be contradicted clearly; uniform
+    is none, only the want of better.
     """
-    even, free = 1.0 / len(counts), len(counts) - 1
+    even = 1.0 / len(counts)
+    free = len(counts) - 1
     guess = np.full(len(counts), even) if believed is None else believed
     excess = counts - total * guess
     excess -= excess.mean()

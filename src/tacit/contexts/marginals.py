@@ -1,9 +1,12 @@
-"""Who came, learned privately: one histogram per column and a coarse one per pair, released together.
+"""Who came, learned privately: one histogram per column and a coarse one per pair, released
+together.
 
-    row = [ sqrt((1 - t) / p) onehot of each of p columns | sqrt(t / m) onehot of each of m pairs ]      |row| = 1
+    row = [ sqrt((1 - t) / p) onehot of each of p columns | sqrt(t / m) onehot of each of m pairs ]
+    |row| = 1
 
-One sum, one release. Which pairs matter is read off the released numbers: a tree over the columns that keeps the
-strongest dependences that stand clear of the noise (Chow and Liu, 1968). Contexts are then drawn along the tree.
+One sum, one release. Which pairs matter is read off the released numbers: a tree over the columns
+that keeps the strongest dependences that stand clear of the noise (Chow and Liu, 1968). Contexts
+are then drawn along the tree.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
+from tacit._typing import Floats, Rng
 from tacit.contexts.cells import Cells
 from tacit.core import (
     Budget,
@@ -31,16 +35,15 @@ from tacit.core import (
 )
 from tacit.domains import Domain, record_points
 from tacit.quiet import quiet
-from tacit.tables import Floats
 
-Rng = np.random.Generator
 PAIR_SHARE = 0.5
 PARTS = 6  # coarse cells of one column in a table of pairs
 CLEAR = 4.0  # standard deviations by which a dependence must exceed what noise alone would show
-BLOCK = 512  # rows that are counted at a time, always so many: one record cannot change the rounding of another
+# rows that are counted at a time, always so many: one record cannot change the rounding of another
+BLOCK = 512
 
 
-def private_marginals(
+def release_marginals(
     table: Any,
     domain: Domain,
     *,
@@ -52,10 +55,10 @@ def private_marginals(
 ) -> LearnedContexts:
     """A context generator learned from private contexts, charged to `ledger` like any release.
 
-    Pass it as `Problem(generator=...)`. Replacing one row of `table` is protected under `budget`; how many rows there
-    are is public. A row with a missing or unknown value counts, and adds nothing. The same `request` on the same ledger
-    returns the same generator. On a ledger that is divided say which `cohort` the rows are of: they count as its first
-    records.
+    Pass it as `Problem(generator=...)`. Replacing one row of `table` is protected under `budget`;
+    how many rows there are is public. A row with a missing or unknown value counts, and adds
+    nothing. The same `request` on the same ledger returns the same generator. On a ledger that is
+    divided say which `cohort` the rows are of: they count as its first records.
     """
     counts = _Counts(domain, pairs)
     total = counts.collect(table, cohort)
@@ -64,7 +67,9 @@ def private_marginals(
     return counts.learned(release_gaussian(total, budget, ledger, name, about))
 
 
-def simulated_marginals(table: Any, domain: Domain, *, budget: Budget, rng: Rng, pairs: bool = True) -> LearnedContexts:
+def simulate_marginals(
+    table: Any, domain: Domain, *, budget: Budget, rng: Rng, pairs: bool = True
+) -> LearnedContexts:
     """The same from a seeded generator: free, reproducible, and marked NOT private."""
     counts = _Counts(domain, pairs)
     return counts.learned(simulate_gaussian(counts.collect(table), budget, rng))
@@ -72,7 +77,8 @@ def simulated_marginals(table: Any, domain: Domain, *, budget: Budget, rng: Rng,
 
 @dataclass(frozen=True, eq=False)
 class LearnedContexts:
-    """A generator made of released numbers. `tree[j]` is the column that column `j` is drawn given, -1 for none."""
+    """A generator made of released numbers. `tree[j]` is the column that column `j` is drawn given,
+    -1 for none."""
 
     domain: Domain
     guarantee: Guarantee
@@ -91,13 +97,19 @@ class LearnedContexts:
                 continue
             parent = _coarse(fine[self.tree[j]], len(self._laws[self.tree[j]]))
             rows = self._conditional(j).cumsum(axis=1)[parent]
-            fine[j] = np.minimum((rng.random((n, 1)) * rows[:, -1:] > rows).sum(axis=1), rows.shape[1] - 1)
-        points = [column.place(cells, rng) for column, cells in zip(self._cells.parts, fine, strict=True)]
+            fine[j] = np.minimum(
+                (rng.random((n, 1)) * rows[:, -1:] > rows).sum(axis=1), rows.shape[1] - 1
+            )
+        points = [
+            column.place(cells, rng) for column, cells in zip(self._cells.parts, fine, strict=True)
+        ]
         return self.domain.decode(self.domain.project_points(np.hstack(points)))
 
     def _conditional(self, j: int) -> Floats:
-        """P(fine cell of j | coarse cell of its parent): the pair says which coarse cell, the column which fine one."""
-        law, table = self._laws[j], self._given[j]
+        """P(fine cell of j | coarse cell of its parent): the pair says which coarse cell, the
+        column which fine one."""
+        law = self._laws[j]
+        table = self._given[j]
         part = _coarse(np.arange(len(law)), len(law))
         within = law / np.bincount(part, weights=law, minlength=table.shape[1])[part]
         return table[:, part] * within
@@ -110,7 +122,8 @@ class _Counts:
     """The layout of a row, and how to read a sum of them."""
 
     def __init__(self, domain: Domain, pairs: bool) -> None:
-        self.domain, self.cells = domain, Cells(domain)
+        self.domain = domain
+        self.cells = Cells(domain)
         p = self.cells.columns
         self.pairs = [(i, j) for j in range(p) for i in range(j)] if pairs else []
         self._share = PAIR_SHARE if self.pairs else 0.0
@@ -132,18 +145,22 @@ class _Counts:
 
     def learned(self, released: Released) -> LearnedContexts:
         unit = 1.0 / 2**released.bits
-        values, noise = released.values * unit, released.scale * unit
+        values = released.values * unit
+        noise = released.scale * unit
         counts = values[: self.cells.size] / self._column_weight
         laws = self.cells.laws(counts, noise / self._column_weight, max(1, released.records))
         tables = self._tables(values[self.cells.size :] / self._pair_weight) if self.pairs else {}
-        pair_noise, n = noise / self._pair_weight if self.pairs else 0.0, max(1, released.records)
+        pair_noise = noise / self._pair_weight if self.pairs else 0.0
+        n = max(1, released.records)
         tree = _tree(laws, tables, pair_noise, n)
         given = {
             j: _shrunk(tables[i, j] if i < j else tables[j, i].T, laws[i], laws[j], pair_noise, n)
             for j, i in enumerate(tree)
             if i >= 0
         }
-        return LearnedContexts(self.domain, released.guarantee, tuple(tree), _order(tree), self.cells, laws, given)
+        return LearnedContexts(
+            self.domain, released.guarantee, tuple(tree), _order(tree), self.cells, laws, given
+        )
 
     @cached_property
     def _column_weight(self) -> float:
@@ -165,7 +182,8 @@ class _Counts:
         return np.hstack(blocks) * known[:, None]
 
     def _tables(self, values: Floats) -> dict[tuple[int, int], Floats]:
-        tables, start = {}, 0
+        tables = {}
+        start = 0
         for i, j in self.pairs:
             size = self._sizes[i] * self._sizes[j]
             tables[i, j] = values[start : start + size].reshape(self._sizes[i], self._sizes[j])
@@ -179,7 +197,9 @@ def _coarse(cells: Any, size: int) -> Any:
 
 
 def _coarse_law(law: Floats) -> Floats:
-    return np.asarray(np.bincount(_coarse(np.arange(len(law)), len(law)), weights=law), dtype=np.float64)
+    return np.asarray(
+        np.bincount(_coarse(np.arange(len(law)), len(law)), weights=law), dtype=np.float64
+    )
 
 
 def _beyond(table: Floats, p: Floats, c: Floats, records: int) -> Floats:
@@ -192,13 +212,16 @@ def _freedom(table: Floats) -> int:
     return (table.shape[0] - 1) * (table.shape[1] - 1)
 
 
-def _tree(laws: list[Floats], tables: dict[tuple[int, int], Floats], noise: float, records: int) -> list[int]:
+def _tree(
+    laws: list[Floats], tables: dict[tuple[int, int], Floats], noise: float, records: int
+) -> list[int]:
     """Parents: the spanning forest of the strongest dependences that are clear of the noise."""
     columns = len(laws)
     strength = np.zeros((columns, columns))
     for (i, j), table in tables.items():
         rest = _beyond(table, _coarse_law(laws[i]), _coarse_law(laws[j]), records)
-        # Chance alone moves a cell by the privacy noise and, under independence, by about sqrt(count).
+        # Chance alone moves a cell by the privacy noise and, under independence, by about
+        # sqrt(count).
         excess = float(np.sum(rest**2)) / (noise**2 + records / table.size) - _freedom(table)
         if excess > CLEAR * np.sqrt(2.0 * _freedom(table)):
             strength[i, j] = excess
@@ -224,8 +247,10 @@ def _order(tree: list[int]) -> tuple[int, ...]:
 
 
 def _shrunk(table: Floats, parent: Floats, child: Floats, noise: float, records: int) -> Floats:
-    """P(coarse child | coarse parent): independence plus as much of the rest as stands above the noise."""
-    p, c = _coarse_law(parent), _coarse_law(child)
+    """P(coarse child | coarse parent): independence plus as much of the rest as stands above the
+    noise."""
+    p = _coarse_law(parent)
+    c = _coarse_law(child)
     rest = _beyond(table, p, c, records)
     trust = max(0.0, 1.0 - _freedom(table) * noise**2 / max(float(np.sum(rest**2)), 1e-300))
     joint = np.maximum(np.outer(p, c) + trust * rest / records, 0.02 * np.outer(p, c))

@@ -1,7 +1,7 @@
 """What is not private stays marked: a mark travels with everything that something was made from.
 
-A mark is an attribute `private` that is False, as a simulated `Guarantee` has it, and with it every law and policy
-that was learned with a seed. Whatever refers to a marked thing is marked too.
+A mark is an attribute `private` that is False, as a simulated `Guarantee` has it, and with it every
+law and policy that was learned with a seed. Whatever refers to a marked thing is marked too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from itertools import islice
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-MOST_STEPS = 12  # from a law to the mark: say, a method, its object, a list in that, the law in it, its guarantee
+# from a law to the mark: say, a method, its object, a list in that, the law in it, its guarantee
+MOST_STEPS = 12
 MOST_THINGS = 10_000  # that are looked at
 MOST_PARTS = 64  # of a container; a longer one is data
 PLAIN = (ModuleType, type, str, bytes, int, float, complex, type(None))
@@ -22,8 +23,9 @@ PLAIN = (ModuleType, type, str, bytes, int, float, complex, type(None))
 def is_private(thing: Any) -> bool:
     """Whether no mark says otherwise: on the thing, or on what it refers to.
 
-    Followed are the fields of objects, the object of a method, what a `functools.partial` holds, and the variables and
-    defaults of a function. Plain numbers carry no mark: a table that was drawn from a marked law has lost it.
+    Followed are the fields of objects, the object of a method, what a `functools.partial` holds,
+    and the variables and defaults of a function. Plain numbers carry no mark: a table that was
+    drawn from a marked law has lost it.
     """
     known: dict[int, Any] = {}
     near = {id(thing): thing}
@@ -51,7 +53,9 @@ def _parts(thing: Any) -> Iterator[Any]:
     elif isinstance(thing, FunctionType):
         yield from (*(thing.__defaults__ or ()), *(thing.__kwdefaults__ or {}).values())
         yield from _contents(thing.__closure__ or ())
-        yield from (thing.__globals__[name] for name in _names(thing.__code__) if name in thing.__globals__)
+        yield from (
+            thing.__globals__[name] for name in _names(thing.__code__) if name in thing.__globals__
+        )
     elif isinstance(thing, dict):
         yield from islice(thing.values(), MOST_PARTS)
     elif isinstance(thing, list | tuple):

@@ -28,8 +28,19 @@ from tacit.core.selection import integer_weights, release_choice
 from tacit.core.sums import PrivateSum, private_sum
 
 __all__ = [
-    "Account", "Budget", "Charge", "Cohort", "Encoding", "Guarantee", "Ledger", "PrivateSum",
+    "Account",
+    "Budget",
+    "Charge",
+    "Cohort",
+    "Encoding",
+    "Guarantee",
+    "Ledger",
+    "PrivateSum",
     "Released",
-    "integer_weights", "private_sum", "release_choice", "release_event", "release_gaussian",
+    "integer_weights",
+    "private_sum",
+    "release_choice",
+    "release_event",
+    "release_gaussian",
     "simulate_gaussian",
-]  # fmt: skip
+]

@@ -1,6 +1,8 @@
-"""Accounts: what each cohort, or everybody, may spend and has spent. One row each, in the ledger's database.
+"""Accounts: what each cohort, or everybody, may spend and has spent. One row each, in the ledger's
+database.
 
-An account counts epsilon, zCDP, or Gaussian releases alone, which is settled by its first charge (accounting.md).
+An account counts epsilon, zCDP, or Gaussian releases alone, which is settled by its first charge
+(accounting.md).
 """
 
 from __future__ import annotations
@@ -43,11 +45,13 @@ cohorts_table = sa.Table(
     sa.Column("spent", sa.BigInteger, nullable=False),
     sa.CheckConstraint("spent >= 0 AND spent <= cap", name="tacit_within_budget"),
 )
-members_table = sa.Table(  # of cohorts whose people are counted by name: a keyed digest of each name
-    "tacit_members",
-    metadata,
-    sa.Column("digest", sa.Text, primary_key=True),
-    sa.Column("cohort", sa.Text, nullable=False),
+members_table = (
+    sa.Table(  # of cohorts whose people are counted by name: a keyed digest of each name
+        "tacit_members",
+        metadata,
+        sa.Column("digest", sa.Text, primary_key=True),
+        sa.Column("cohort", sa.Text, nullable=False),
+    )
 )
 
 
@@ -67,15 +71,18 @@ class Account:
     def paying(self, event: Event, budget: Budget) -> Account:
         """The account as it counts once this event is charged, and before it is.
 
-        Gaussian releases are counted by their exact curve as long as there is nothing else. Which rule holds
-        is settled by the first charge: before it there is no answer that the choice could depend on.
+        Gaussian releases are counted by their exact curve as long as there is nothing else. Which
+        rule holds is settled by the first charge: before it there is no answer that the choice
+        could depend on.
         """
         if self.measure != GAUSSIAN or isinstance(event, Gaussian):
             return self
         if self.spent:
             raise BudgetError(
-                "this budget is counted for Gaussian releases alone, which leaves no room for single decisions: "
-                "ask for decisions first, or make the ledger with Ledger.create(url, budget, mixed=True)."
+                "this budget is counted for Gaussian releases alone, which leaves no room for "
+                "single decisions: "
+                "ask for decisions first, or make the ledger with Ledger.create(url, budget, "
+                "mixed=True)."
             )
         return Account(self.cohort, ZCDP, min(self.cap, whole(budget, ZCDP)), self.spent)
 
@@ -93,11 +100,14 @@ def whole(budget: Budget, measure: str) -> int:
 def adopted(connection: sa.Connection) -> Any:
     """The terms of the ledger; None if there are none.
 
-    A ledger of an earlier version has one account, in the row of its terms, counted in epsilon or in zCDP. It becomes
-    the account for everybody, on the same terms, and is closed there so that it cannot be spent from twice.
+    A ledger of an earlier version has one account, in the row of its terms, counted in epsilon or
+    in zCDP. It becomes the account for everybody, on the same terms, and is closed there so that it
+    cannot be spent from twice.
     """
     row = connection.execute(sa.select(terms_table)).one_or_none()
-    kept = connection.execute(sa.select(cohorts_table.c.name).where(cohorts_table.c.name == EVERYBODY)).first()
+    kept = connection.execute(
+        sa.select(cohorts_table.c.name).where(cohorts_table.c.name == EVERYBODY)
+    ).first()
     if row is not None and kept is None:
         old = connection.execute(sa.text("SELECT measure, cap, spent FROM tacit_account")).one()
         moved = {"name": EVERYBODY, "measure": old.measure, "cap": old.cap, "spent": old.spent}
@@ -110,7 +120,10 @@ def accounts_in(connection: sa.Connection) -> list[Account]:
     """That for everybody first, then those of cohorts in the order of their records."""
     rows = connection.execute(sa.select(cohorts_table)).all()
     found = [
-        Account(Cohort(r.name, r.first, r.last) if r.name else None, r.measure, int(r.cap), int(r.spent)) for r in rows
+        Account(
+            Cohort(r.name, r.first, r.last) if r.name else None, r.measure, int(r.cap), int(r.spent)
+        )
+        for r in rows
     ]
     return sorted(found, key=lambda account: -1 if account.cohort is None else account.cohort.first)
 
@@ -119,13 +132,16 @@ def account_of(connection: sa.Connection, cohort: Cohort | None) -> Account:
     everybody, *others = accounts_in(connection)
     if cohort is None:
         if others:
-            raise StateError("this ledger is divided into cohorts: make the statistic with cohort=...")
+            raise StateError(
+                "this ledger is divided into cohorts: make the statistic with cohort=..."
+            )
         return everybody
     for account in others:
         if account.cohort == cohort:
             return account
     raise StateError(
-        f"this ledger has no cohort {cohort.name!r} of records {cohort.first} to {cohort.last}: open it with "
+        f"this ledger has no cohort {cohort.name!r} of records {cohort.first} to {cohort.last}: "
+        "open it with "
         "ledger.add_cohort(cohort)."
     )
 
@@ -136,15 +152,23 @@ def enrol(connection: sa.Connection, cohort: Cohort, members: Iterable[str]) -> 
     names = [_digest(member, key) for member in members]
     for start in range(0, len(names), MANY):
         these = names[start : start + MANY]
-        known = connection.execute(sa.select(members_table).where(members_table.c.digest.in_(these))).all()
+        known = connection.execute(
+            sa.select(members_table).where(members_table.c.digest.in_(these))
+        ).all()
         if any(row.cohort != cohort.name for row in known):
             raise StateError(
-                f"people of cohort {cohort.name!r} were counted in another cohort before: count each person in one."
+                f"people of cohort {cohort.name!r} were counted in another cohort before: count "
+                "each person in one."
             )
         new = sorted(set(these) - {row.digest for row in known})
         if new:
-            connection.execute(sa.insert(members_table), [{"digest": digest, "cohort": cohort.name} for digest in new])
+            connection.execute(
+                sa.insert(members_table),
+                [{"digest": digest, "cohort": cohort.name} for digest in new],
+            )
 
 
 def _digest(member: str, key: bytes) -> str:
-    return hashlib.blake2b(member.encode(errors="surrogatepass"), key=key, digest_size=16).hexdigest()
+    return hashlib.blake2b(
+        member.encode(errors="surrogatepass"), key=key, digest_size=16
+    ).hexdigest()

@@ -28,7 +28,8 @@ SLACK = 1e-12  # relative safety margin for double rounding in the conversions b
 
 
 def epsilon_of_rho(rho: float, delta: float) -> float:
-    """The smallest `epsilon` for which every rho-zCDP mechanism is known to be `(epsilon, delta)`-DP.
+    """The smallest `epsilon` for which every rho-zCDP mechanism is known to be `(epsilon,
+    delta)`-DP.
 
     eps = min over a > 1 of  a rho + log((a - 1) / a) - (log(delta) + log(a)) / (a - 1)
 
@@ -43,10 +44,12 @@ def epsilon_of_rho(rho: float, delta: float) -> float:
         x = math.exp(t)  # the order is 1 + x; written so that nothing cancels
         return rho + x * rho + t - math.log1p(x) - (math.log(delta) + math.log1p(x)) / x
 
-    low, high = -30.0, 60.0
+    low = -30.0
+    high = 60.0
     golden = (math.sqrt(5.0) - 1.0) / 2.0
     for _ in range(200):
-        left, right = high - golden * (high - low), low + golden * (high - low)
+        left = high - golden * (high - low)
+        right = low + golden * (high - low)
         if at(left) <= at(right):
             high = right
         else:
@@ -56,7 +59,8 @@ def epsilon_of_rho(rho: float, delta: float) -> float:
 
 @lru_cache
 def rho_of_epsilon(epsilon: float, delta: float) -> float:
-    """The largest `rho` (up to rounding, never above it) with `epsilon_of_rho(rho, delta) <= epsilon`."""
+    """The largest `rho` (up to rounding, never above it) with `epsilon_of_rho(rho, delta) <=
+    epsilon`."""
     return largest(lambda rho: epsilon_of_rho(rho, delta) <= epsilon)
 
 
@@ -64,13 +68,16 @@ def _whole_units(amount: float, share: float) -> float:
     """The share of an amount, rounded down to whole units."""
     units = math.floor(math.floor(Fraction(amount) * UNITS) * Fraction(share))
     if units < 1:
-        raise InputError(f"a budget of {share * amount:g} is too small to be counted: the unit is 2^-40.")
+        raise InputError(
+            f"a budget of {share * amount:g} is too small to be counted: the unit is 2^-40."
+        )
     return units / UNITS
 
 
 @dataclass(frozen=True)
 class Budget:
-    """How much privacy may be spent: `Budget(epsilon, delta)`, `Budget(epsilon)` (pure) or `Budget(rho=...)`.
+    """How much privacy may be spent: `Budget(epsilon, delta)`, `Budget(epsilon)` (pure) or
+    `Budget(rho=...)`.
 
     `share` makes it a part of such a budget, for one of several releases that spend it together.
     """
@@ -88,13 +95,19 @@ class Budget:
             )
         amount, name = (self.epsilon, "epsilon") if self.rho is None else (self.rho, "rho")
         if not (isinstance(amount, int | float) and amount > 0 and math.isfinite(amount)):
-            raise InputError(f"{name} must be a positive finite number, got {amount!r}: try {name}=1.0.")
+            raise InputError(
+                f"{name} must be a positive finite number, got {amount!r}: try {name}=1.0."
+            )
         if not (isinstance(self.delta, int | float) and 0 <= self.delta < 1):
             raise InputError(f"delta must be in [0, 1), got {self.delta!r}: try delta=1e-6.")
         if self.rho is not None and self.delta:
-            raise InputError("a Budget stated as rho takes no delta: use Budget.as_epsilon(delta) to convert it.")
+            raise InputError(
+                "a Budget stated as rho takes no delta: use Budget.as_epsilon(delta) to convert it."
+            )
         if not (isinstance(self.share, int | float) and 0 < self.share <= 1):
-            raise InputError(f"share must be above 0 and at most 1, got {self.share!r}: try share=0.5.")
+            raise InputError(
+                f"share must be above 0 and at most 1, got {self.share!r}: try share=0.5."
+            )
 
     @property
     def pure(self) -> bool:
@@ -124,7 +137,8 @@ class Budget:
 
     @property
     def gaussian(self) -> float:
-        """The rho = mu^2 / 2 that Gaussian releases may add up to where there are no others: a little more."""
+        """The rho = mu^2 / 2 that Gaussian releases may add up to where there are no others: a
+        little more."""
         if self.rho is not None:
             return self.zcdp
         return _whole_units(gaussian_rho(*self._approximate), self.share)
@@ -141,7 +155,8 @@ class Budget:
         return self.epsilon, self.delta
 
     def as_epsilon(self, delta: float) -> float:
-        """The `epsilon` this budget stands for at another `delta`, whatever kind of release it is spent on."""
+        """The `epsilon` this budget stands for at another `delta`, whatever kind of release it is
+        spent on."""
         if not 0 < delta < 1:
             raise InputError(f"delta must be in (0, 1), got {delta!r}: try 1e-6.")
         return max(epsilon_of_rho(self.zcdp, delta), gaussian_epsilon(self.gaussian, delta))
@@ -150,12 +165,15 @@ class Budget:
         part = "" if self.share == 1 else f"{100 * self.share:g} % of "
         if self.rho is not None:
             return f"{part}rho={self.rho:g}"
-        return f"{part}epsilon={self.epsilon:g}" + (f", delta={self.delta:g}" if self.delta else " (pure)")
+        return f"{part}epsilon={self.epsilon:g}" + (
+            f", delta={self.delta:g}" if self.delta else " (pure)"
+        )
 
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What a policy promises, in words that can be shown to a review board. It travels with every policy."""
+    """What a policy promises, in words that can be shown to a review board. It travels with every
+    policy."""
 
     rho: float
     epsilon: float

@@ -1,8 +1,8 @@
 """Cohorts: groups of people, each with a budget of its own. See cohorts.md.
 
-A study numbers its records 0, 1, 2, ... as they come, before anything is known of them. A cohort is a
-range of these numbers. Ranges do not overlap, so a record belongs to one cohort, and what is released
-about one cohort says nothing about the people of another: each may spend the whole budget.
+A study numbers its records 0, 1, 2, ... as they come, before anything is known of them. A cohort is
+a range of these numbers. Ranges do not overlap, so a record belongs to one cohort, and what is
+released about one cohort says nothing about the people of another: each may spend the whole budget.
 """
 
 from __future__ import annotations
@@ -27,12 +27,18 @@ class Cohort:
 
     def __post_init__(self) -> None:
         if not self.name or not isinstance(self.name, str):
-            raise InputError(f"a cohort needs a name, got {self.name!r}: write Cohort('epoch 1', 0, 1500).")
-        for name in ("first", "last"):  # Python's own integers: a database would keep NumPy's as bytes
+            raise InputError(
+                f"a cohort needs a name, got {self.name!r}: write Cohort('epoch 1', 0, 1500)."
+            )
+        for name in (
+            "first",
+            "last",
+        ):  # Python's own integers: a database would keep NumPy's as bytes
             object.__setattr__(self, name, whole_number(getattr(self, name), name))
         if not 0 <= self.first < self.last <= LARGEST:
             raise InputError(
-                f"a cohort holds the records from `first` to before `last`, got {self.first} and {self.last}: "
+                f"a cohort holds the records from `first` to before `last`, got {self.first} and "
+                f"{self.last}: "
                 "write Cohort('epoch 1', 0, 1500)."
             )
 
@@ -44,7 +50,8 @@ class Cohort:
         start, stop = span
         if not self.first <= start <= stop <= self.last:
             raise InputError(
-                f"records {start} to {stop} are not all of cohort {self.name!r}, which holds {self.first} to "
+                f"records {start} to {stop} are not all of cohort {self.name!r}, which holds "
+                f"{self.first} to "
                 f"{self.last}: add each record to its own cohort."
             )
 
@@ -55,16 +62,20 @@ def whole_number(value: Any, name: str) -> int:
         return operator.index(value)
     except TypeError:
         raise InputError(
-            f"`{name}` is the number of a record and must be a whole number, got {value!r}: pass an int, such as 1500."
+            f"`{name}` is the number of a record and must be a whole number, got {value!r}: pass "
+            "an int, such as 1500."
         ) from None
 
 
 def joined(spans: list[Span], more: list[Span]) -> list[Span]:
-    """Both together, neighbours as one. A number that is in both would count twice: that is an error."""
+    """Both together, neighbours as one. A number that is in both would count twice: that is an
+    error."""
     together: list[Span] = []
     for start, stop in sorted([*spans, *more]):
         if together and start < together[-1][1]:
-            raise StateError(f"records {start} to {min(stop, together[-1][1])} are counted already.")
+            raise StateError(
+                f"records {start} to {min(stop, together[-1][1])} are counted already."
+            )
         if together and start == together[-1][1]:
             start = together.pop()[0]
         together.append((start, stop))

@@ -2,8 +2,9 @@
 
     delta(eps) = Phi(mu / 2 - eps / mu) - e^eps Phi(-mu / 2 - eps / mu)        mu = Delta / sigma
 
-(Balle and Wang 2018, Theorem 8). Gaussian releases compose by adding up `mu^2`, adaptively too, so a ledger
-that holds nothing else counts `rho = mu^2 / 2`: the same number as for zCDP, with a tighter meaning.
+(Balle and Wang 2018, Theorem 8). Gaussian releases compose by adding up `mu^2`, adaptively too, so
+a ledger that holds nothing else counts `rho = mu^2 / 2`: the same number as for zCDP, with a
+tighter meaning.
 """
 
 from __future__ import annotations
@@ -13,22 +14,28 @@ from functools import lru_cache
 
 from tacit.core.search import largest, smallest
 
-SLACK = 1e-12  # relative margin for rounding, and for what discrete noise differs from continuous noise
+SLACK = (
+    1e-12  # relative margin for rounding, and for what discrete noise differs from continuous noise
+)
 ROUNDING = 1e-11  # relative error of one tail below, at most: tested against 60 digits
 LEAST_TAIL = 1e-307  # a tail that underflows is at most this
 
 
 def gaussian_delta(epsilon: float, rho: float) -> float:
-    """An upper bound, tight up to rounding, on the `delta` of Gaussian releases worth `rho` at `epsilon`."""
+    """An upper bound, tight up to rounding, on the `delta` of Gaussian releases worth `rho` at
+    `epsilon`."""
     mu = math.sqrt(2.0 * rho)
     near = max(_upper_tail(epsilon / mu - mu / 2.0), LEAST_TAIL)
     far = _upper_tail(epsilon / mu + mu / 2.0)
-    growth = math.exp(min(epsilon, 700.0))  # a smaller factor than the true one only raises the bound
+    growth = math.exp(
+        min(epsilon, 700.0)
+    )  # a smaller factor than the true one only raises the bound
     return near * (1.0 + ROUNDING) - growth * far * (1.0 - ROUNDING)
 
 
 def gaussian_epsilon(rho: float, delta: float) -> float:
-    """The smallest `epsilon` for which Gaussian releases worth `rho` are `(epsilon, delta)`-DP, never less."""
+    """The smallest `epsilon` for which Gaussian releases worth `rho` are `(epsilon, delta)`-DP,
+    never less."""
     if rho == 0:
         return 0.0
     if math.isinf(rho):
@@ -39,7 +46,8 @@ def gaussian_epsilon(rho: float, delta: float) -> float:
 
 @lru_cache
 def gaussian_rho(epsilon: float, delta: float) -> float:
-    """The largest `rho` (up to rounding, never above it) with `gaussian_epsilon(rho, delta) <= epsilon`."""
+    """The largest `rho` (up to rounding, never above it) with `gaussian_epsilon(rho, delta) <=
+    epsilon`."""
     return largest(lambda rho: gaussian_epsilon(rho, delta) <= epsilon)
 
 

@@ -20,15 +20,23 @@ from tacit.errors import InputError, StateError
 BUSY_SECONDS = 60
 LONGEST_PAUSE = 0.5
 RETRY_STATES = {
-    "40001", "40P01", "23505", "42P07", "42710",  # not serialisable, deadlock; races for a key, table, type
-    "SQLITE_BUSY", "SQLITE_BUSY_RECOVERY", "SQLITE_BUSY_SNAPSHOT",
-}  # fmt: skip
+    # not serialisable, deadlock; races for a key, table, type
+    "40001",
+    "40P01",
+    "23505",
+    "42P07",
+    "42710",
+    "SQLITE_BUSY",
+    "SQLITE_BUSY_RECOVERY",
+    "SQLITE_BUSY_SNAPSHOT",
+}
 STATES = ("sqlstate", "pgcode", "sqlite_errorname")  # where drivers say which error it is
 T = TypeVar("T")
 
 
 def connect(url: str, create: bool = True) -> Engine:
-    """An engine for any SQLAlchemy URL, durable on every commit. A SQLite file is made with mode 0600, if at all.
+    """An engine for any SQLAlchemy URL, durable on every commit. A SQLite file is made with mode
+    0600, if at all.
 
     Errors and logs show statements without their values, which may be somebody's context or reward.
     """
@@ -45,13 +53,16 @@ def connect(url: str, create: bool = True) -> Engine:
         return _server(parsed)
     except (ImportError, ArgumentError) as error:
         raise InputError(
-            f"no driver for {parsed.drivername!r} is installed: for PostgreSQL install tacit[postgres]."
+            f"no driver for {parsed.drivername!r} is installed: for PostgreSQL install "
+            "tacit[postgres]."
         ) from error
 
 
 def _sqlite(url: URL, create: bool) -> Engine:
     if url.database in (None, "", ":memory:"):
-        raise InputError("a study needs a file that survives: use sqlite:///study.db, not an in-memory database.")
+        raise InputError(
+            "a study needs a file that survives: use sqlite:///study.db, not an in-memory database."
+        )
     assert url.database is not None
     path = Path(url.database)
     if not path.parent.is_dir():
@@ -60,7 +71,9 @@ def _sqlite(url: URL, create: bool) -> Engine:
         raise StateError(f"there is no file {str(path)!r}: it holds no ledger and holds no study.")
     if not path.exists():
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    engine = create_engine(url, poolclass=NullPool, hide_parameters=True, connect_args={"timeout": BUSY_SECONDS})
+    engine = create_engine(
+        url, poolclass=NullPool, hide_parameters=True, connect_args={"timeout": BUSY_SECONDS}
+    )
 
     @event.listens_for(engine, "connect")
     def _pragmas(connection: Any, _record: Any) -> None:
@@ -81,26 +94,34 @@ def _sqlite(url: URL, create: bool) -> Engine:
 
 
 def _server(url: URL) -> Engine:
-    engine = create_engine(url, isolation_level="SERIALIZABLE", poolclass=NullPool, hide_parameters=True)
+    engine = create_engine(
+        url, isolation_level="SERIALIZABLE", poolclass=NullPool, hide_parameters=True
+    )
 
     if engine.dialect.name == "postgresql":
 
         @event.listens_for(engine, "connect")
         def _durable(connection: Any, _record: Any) -> None:
-            # Some servers acknowledge commits before they are on disk. A charge that can be forgotten is none.
+            # Some servers acknowledge commits before they are on disk. A charge that can be
+            # forgotten is none.
             off = "current_setting('synchronous_commit') = 'off'"
-            connection.cursor().execute(f"SELECT set_config('synchronous_commit', 'on', false) WHERE {off}")
+            connection.cursor().execute(
+                f"SELECT set_config('synchronous_commit', 'on', false) WHERE {off}"
+            )
             connection.commit()
 
     return engine
 
 
 def retrying(attempt: Callable[[], T]) -> T:
-    """Runs a transaction again when it lost a race: a serialisation failure, a new key or table that others made first.
+    """Runs a transaction again when it lost a race: a serialisation failure, a new key or table
+    that others made first.
 
-    A retry can only follow a rollback, so nothing is done twice. Patient for as long as SQLite is with a busy file.
+    A retry can only follow a rollback, so nothing is done twice. Patient for as long as SQLite is
+    with a busy file.
     """
-    started, pause = time.monotonic(), 0.005
+    started = time.monotonic()
+    pause = 0.005
     while True:
         try:
             return attempt()
@@ -112,16 +133,19 @@ def retrying(attempt: Callable[[], T]) -> T:
 
 
 def perform(engine: Engine, work: Callable[[Connection], T], queue: Table | None = None) -> T:
-    """`work` in one short transaction of its own, retried when it lost a race (as even a mere reader may).
+    """`work` in one short transaction of its own, retried when it lost a race (as even a mere
+    reader may).
 
-    Writers that would meet at one row name a table at which to queue: first come, first served, where mere retries
-    let the quick starve the rest. SQLite has one queue for all.
+    Writers that would meet at one row name a table at which to queue: first come, first served,
+    where mere retries let the quick starve the rest. SQLite has one queue for all.
     """
 
     def attempt() -> T:
         with engine.begin() as connection:  # committed durably on leaving, rolled back on any error
             if queue is not None and engine.dialect.name == "postgresql":
-                connection.exec_driver_sql(f"LOCK TABLE {queue.name} IN EXCLUSIVE MODE")  # before the first snapshot
+                connection.exec_driver_sql(
+                    f"LOCK TABLE {queue.name} IN EXCLUSIVE MODE"
+                )  # before the first snapshot
             return work(connection)
 
     return retrying(attempt)
@@ -129,4 +153,6 @@ def perform(engine: Engine, work: Callable[[Connection], T], queue: Table | None
 
 def _state(error: DBAPIError | sqlite3.OperationalError) -> str | None:
     """The five letters by which SQL servers name an error, or SQLite's own name for it."""
-    return next(filter(None, (getattr(getattr(error, "orig", error), name, None) for name in STATES)), None)
+    return next(
+        filter(None, (getattr(getattr(error, "orig", error), name, None) for name in STATES)), None
+    )

@@ -1,4 +1,5 @@
-"""What a release is, apart from what it costs: frozen descriptions, and one function that prices them.
+"""What a release is, apart from what it costs: frozen descriptions, and one function that prices
+them.
 
 | event            | zCDP (rho)          | Gaussian releases alone (rho) | pure (epsilon)  |
 |------------------|---------------------|-------------------------------|-----------------|
@@ -17,8 +18,9 @@ from fractions import Fraction
 from tacit.core.budget import GAUSSIAN, PURE
 from tacit.errors import InputError
 
-# r: discrete noise of scale sigma is continuous noise of scale sqrt(sigma^2 - r^2), rounded at random
-# with scale r. At r = 3 the two laws differ by a factor of 1 + 1e-76 in a coordinate (gaussian.md).
+# r: discrete noise of scale sigma is continuous noise of scale sqrt(sigma^2 - r^2), rounded at
+# random with scale r. At r = 3 the two laws differ by a factor of 1 + 1e-76 in a coordinate
+# (gaussian.md).
 ROUNDING_SCALE = 3
 
 
@@ -52,7 +54,9 @@ def price(event: Event, measure: str) -> Fraction:
     if isinstance(event, Gaussian):
         return _gaussian_price(event, measure)
     if measure == GAUSSIAN:
-        raise InputError("the curve of Gaussian noise does not cover single decisions: count in zCDP.")
+        raise InputError(
+            "the curve of Gaussian noise does not cover single decisions: count in zCDP."
+        )
     epsilon = Fraction(event.epsilon)
     if measure == PURE:
         return epsilon
@@ -63,13 +67,15 @@ def _gaussian_price(event: Gaussian, measure: str) -> Fraction:
     if measure == PURE:
         raise InputError(
             "a pure epsilon budget cannot pay for Gaussian noise: "
-            "make the budget Budget(epsilon=1.0, delta=1e-6), or ask for decisions one by one with decide_once."
+            "make the budget Budget(epsilon=1.0, delta=1e-6), or ask for decisions one by one with "
+            "release_decision."
         )
     variance = Fraction(event.scale) ** 2
     if measure == GAUSSIAN:
         variance -= ROUNDING_SCALE**2
     if variance <= 0:
         raise InputError(
-            f"noise of scale {event.scale:g} is too small to be priced: use more bits or a smaller budget."
+            f"noise of scale {event.scale:g} is too small to be priced: use more bits or a smaller "
+            "budget."
         )
     return Fraction(event.sensitivity) ** 2 / (2 * variance)

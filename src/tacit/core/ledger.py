@@ -6,9 +6,11 @@ Two short transactions around every draw, both durable (see ledger.md):
     2. draw     randomness, only after the charge is on disk
     3. store    the result, where none is stored yet; return the *stored* bytes
 
-A crash between 1 and 3 wastes budget or is repaired by a retry; it never spends twice or answers twice.
+A crash between 1 and 3 wastes budget or is repaired by a retry; it never spends twice or answers
+twice.
 
-A ledger has one account for everybody, or one for each cohort, each with the whole cap (see cohorts.md).
+A ledger has one account for everybody, or one for each cohort, each with the whole cap (see
+cohorts.md).
 """
 
 from __future__ import annotations
@@ -53,7 +55,9 @@ _charges = sa.Table(
     sa.Column("number", sa.Integer, nullable=False, unique=True),
     sa.Column("kind", sa.Text, nullable=False),
     sa.Column("parameters", sa.Text, nullable=False),
-    sa.Column("binding", sa.Text, nullable=False),  # a digest of what is private about a request; never shown
+    sa.Column(
+        "binding", sa.Text, nullable=False
+    ),  # a digest of what is private about a request; never shown
     sa.Column("cost", sa.BigInteger, sa.CheckConstraint("cost >= 0"), nullable=False),
     sa.Column("created", sa.Float, nullable=False),
     sa.Column("result", sa.LargeBinary),
@@ -74,7 +78,8 @@ class Charge:
 
 
 class Ledger:
-    """A budget kept in a database: `Ledger.create(url, budget)` once, `Ledger.open(url)` ever after."""
+    """A budget kept in a database: `Ledger.create(url, budget)` once, `Ledger.open(url)` ever
+    after."""
 
     def __init__(self, engine: sa.Engine, budget: Budget) -> None:
         self._engine = engine
@@ -84,8 +89,9 @@ class Ledger:
     def create(cls, url: str | sa.Engine, budget: Budget, mixed: bool = False) -> Ledger:
         """A new ledger. `mixed` is for Gaussian releases and single decisions side by side.
 
-        An `(epsilon, delta)` budget buys a little less noise where only Gaussian releases are charged to it, and
-        is therefore reserved for them from the first one on. With `mixed` it is counted in zCDP throughout.
+        An `(epsilon, delta)` budget buys a little less noise where only Gaussian releases are
+        charged to it, and is therefore reserved for them from the first one on. With `mixed` it is
+        counted in zCDP throughout.
         """
         engine = connect(url) if isinstance(url, str) else url
         retrying(lambda: metadata.create_all(engine))
@@ -94,37 +100,49 @@ class Ledger:
 
     @staticmethod
     def establish(connection: sa.Connection, budget: Budget, mixed: bool = False) -> None:
-        """Writes the terms inside a transaction of the caller's (a study is created whole or not at all)."""
+        """Writes the terms inside a transaction of the caller's (a study is created whole or not at
+        all)."""
         measure = ZCDP if mixed and not budget.pure else budget.measure
         cap = whole(budget, measure)
         if cap < 1 or cap >= LARGEST:
-            raise InputError(f"a budget of {budget} is too small or too large to be counted: choose another.")
+            raise InputError(
+                f"a budget of {budget} is too small or too large to be counted: choose another."
+            )
         if budget.share != 1:
-            raise InputError(f"a ledger keeps a whole budget, got {budget}: parts of it are for releases.")
+            raise InputError(
+                f"a ledger keeps a whole budget, got {budget}: parts of it are for releases."
+            )
         terms = {"epsilon": budget.epsilon, "delta": budget.delta, "rho": budget.rho}
         named = {"id": 1, "name": secrets.token_hex(8), "created": time.time()}
         everybody = {"name": EVERYBODY, "measure": measure, "cap": cap, "spent": 0}
         try:
             connection.execute(sa.insert(terms_table).values(named | terms))
         except IntegrityError:
-            raise StateError("this database already holds a ledger: open it with Ledger.open(url).") from None
+            raise StateError(
+                "this database already holds a ledger: open it with Ledger.open(url)."
+            ) from None
         connection.execute(sa.insert(cohorts_table).values(everybody))
 
     @classmethod
     def open(cls, url: str | sa.Engine) -> Ledger:
         engine = connect(url, create=False) if isinstance(url, str) else url
         if not sa.inspect(engine).has_table(terms_table.name):
-            raise StateError("this database holds no ledger: make one with Ledger.create(url, budget).")
+            raise StateError(
+                "this database holds no ledger: make one with Ledger.create(url, budget)."
+            )
         if not sa.inspect(engine).has_table(cohorts_table.name):
             retrying(lambda: metadata.create_all(engine, tables=[cohorts_table, members_table]))
         row = perform(engine, adopted)
         if row is None:
-            raise StateError("this database holds no ledger: make one with Ledger.create(url, budget).")
+            raise StateError(
+                "this database holds no ledger: make one with Ledger.create(url, budget)."
+            )
         return cls(engine, Budget(epsilon=row.epsilon, delta=row.delta, rho=row.rho))
 
     @classmethod
     def at(cls, url: str, budget: Budget) -> Ledger:
-        """The ledger at `url`, made with this cap if there is none yet. An existing ledger keeps its own cap."""
+        """The ledger at `url`, made with this cap if there is none yet. An existing ledger keeps
+        its own cap."""
         engine = connect(url)
         with suppress(StateError):
             return cls.open(engine)
@@ -135,8 +153,8 @@ class Ledger:
     def add_cohort(self, cohort: Cohort) -> None:
         """Opens an account of its own for a cohort, with the whole budget as its cap.
 
-        From the first one on the ledger is divided: every release names the cohort that it is about. Opening the
-        same cohort again changes nothing.
+        From the first one on the ledger is divided: every release names the cohort that it is
+        about. Opening the same cohort again changes nothing.
         """
 
         def attempt(connection: sa.Connection) -> None:
@@ -144,17 +162,28 @@ class Ledger:
             if any(other.cohort == cohort for other in others):
                 return
             if everybody.spent:
-                raise StateError("this ledger was spent from for everybody: it cannot be divided into cohorts.")
+                raise StateError(
+                    "this ledger was spent from for everybody: it cannot be divided into cohorts."
+                )
             for other in others:
                 assert other.cohort is not None
                 if other.cohort.name == cohort.name or other.cohort.overlaps(cohort):
                     raise StateError(
-                        f"cohort {cohort.name!r} overlaps with cohort {other.cohort.name!r}, which holds records "
-                        f"{other.cohort.first} to {other.cohort.last}: a record belongs to one cohort."
+                        f"cohort {cohort.name!r} overlaps with cohort {other.cohort.name!r}, which "
+                        "holds records "
+                        f"{other.cohort.first} to {other.cohort.last}: a record belongs to one "
+                        "cohort."
                     )
-            # What is for everybody has no room any more; its measure stays the one that cohorts begin with.
-            connection.execute(sa.update(cohorts_table).where(cohorts_table.c.name == EVERYBODY).values(cap=0))
-            opened = {"measure": everybody.measure, "cap": whole(self.budget, everybody.measure), "spent": 0}
+            # What is for everybody has no room any more; its measure stays the one that cohorts
+            # begin with.
+            connection.execute(
+                sa.update(cohorts_table).where(cohorts_table.c.name == EVERYBODY).values(cap=0)
+            )
+            opened = {
+                "measure": everybody.measure,
+                "cap": whole(self.budget, everybody.measure),
+                "spent": 0,
+            }
             connection.execute(sa.insert(cohorts_table).values(asdict(cohort) | opened))
 
         perform(self._engine, attempt, queue=cohorts_table)
@@ -169,11 +198,13 @@ class Ledger:
         cohort: Cohort | None = None,
         members: Iterable[str] = (),
     ) -> bytes:
-        """Charges the event, then draws, stores and returns the result; the same request returns the same bytes.
+        """Charges the event, then draws, stores and returns the result; the same request returns
+        the same bytes.
 
-        `about` is public and is shown with the charge. `binding` is a digest of what is private about the request (the
-        visitor's context, say). Both must be the same when a request is repeated. `members` are the people of a
-        cohort who are counted by name: from now on they are of this cohort and of no other.
+        `about` is public and is shown with the charge. `binding` is a digest of what is private
+        about the request (the visitor's context, say). Both must be the same when a request is
+        repeated. `members` are the people of a cohort who are counted by name: from now on they are
+        of this cohort and of no other.
         """
         named = {} if cohort is None else {"cohort": cohort.name}
         charge = {
@@ -192,7 +223,8 @@ class Ledger:
         return None if result is None else bytes(result)
 
     def require_room(self, *events: Event, cohort: Cohort | None = None) -> None:
-        """Fails if the events would not fit now. Free, and no promise: somebody else may spend first."""
+        """Fails if the events would not fit now. Free, and no promise: somebody else may spend
+        first."""
         account = self.account(cohort)
         cost = 0
         for event in events:
@@ -202,11 +234,16 @@ class Ledger:
             raise BudgetError(_refusal(account, cost, self.budget))
 
     def receipt(self, request: str) -> dict[str, Any] | None:
-        """What a policy carries to show that it was paid for: the ledger's name, the request, the charge's number."""
+        """What a policy carries to show that it was paid for: the ledger's name, the request, the
+        charge's number."""
         name = sa.select(terms_table.c.name).scalar_subquery().label("name")
         query = sa.select(name, _charges.c.number).where(_charges.c.request == request)
         row = perform(self._engine, lambda connection: connection.execute(query).one_or_none())
-        return None if row is None else {"ledger": row.name, "request": request, "number": int(row.number)}
+        return (
+            None
+            if row is None
+            else {"ledger": row.name, "request": request, "number": int(row.number)}
+        )
 
     def accounts(self) -> list[Account]:
         """Every account that can be spent from: that for everybody, or one for each cohort."""
@@ -233,7 +270,13 @@ class Ledger:
         rows = perform(self._engine, lambda connection: connection.execute(query).all())
         return [
             Charge(
-                r.number, r.request, r.kind, json.loads(r.parameters), r.cost / UNITS, r.created, r.result is not None
+                r.number,
+                r.request,
+                r.kind,
+                json.loads(r.parameters),
+                r.cost / UNITS,
+                r.created,
+                r.result is not None,
             )
             for r in rows
         ]
@@ -241,16 +284,22 @@ class Ledger:
     def _charge(
         self, charge: dict[str, Any], event: Event, cohort: Cohort | None, members: Iterable[str]
     ) -> bytes | None:
-        """Transaction 1. Returns the stored result of an earlier identical request, or None: go and draw."""
+        """Transaction 1. Returns the stored result of an earlier identical request, or None: go and
+        draw."""
         request = charge["request"]
 
         def attempt(connection: sa.Connection) -> bytes | None:
-            account = account_of(connection, cohort)  # a retry, too, is for a cohort that is open, range and all
-            row = connection.execute(sa.select(_charges).where(_charges.c.request == request)).one_or_none()
+            account = account_of(
+                connection, cohort
+            )  # a retry, too, is for a cohort that is open, range and all
+            row = connection.execute(
+                sa.select(_charges).where(_charges.c.request == request)
+            ).one_or_none()
             if row is not None:
                 if any(getattr(row, key) != value for key, value in charge.items()):
                     raise RequestConflictError(
-                        f"request {request!r} was made before with other parameters: choose another request id."
+                        f"request {request!r} was made before with other parameters: choose "
+                        "another request id."
                     )
                 if row.result is None and cohort is not None:
                     enrol(connection, cohort, members)
@@ -260,7 +309,9 @@ class Ledger:
             after = cohorts_table.c.spent + min(cost, LARGEST)
             mine = cohorts_table.c.name == (EVERYBODY if cohort is None else cohort.name)
             payment = {"spent": after, "measure": account.measure, "cap": account.cap}
-            paid = connection.execute(sa.update(cohorts_table).where(mine, after <= account.cap).values(payment))
+            paid = connection.execute(
+                sa.update(cohorts_table).where(mine, after <= account.cap).values(payment)
+            )
             if paid.rowcount != 1:
                 raise BudgetError(_refusal(account, cost, self.budget))
             if cohort is not None:
@@ -300,6 +351,8 @@ def _refusal(account: Account, asked: int, budget: Budget) -> str:
     left = account.remaining / UNITS
     whose = "" if account.cohort is None else f" of cohort {account.cohort.name!r}"
     return (
-        f"the budget{whose} ({budget}) does not cover this: spent {unit}={have:.6g}, asked {unit}={want:.6g}, "
-        f"left {unit}={left:.6g} of {account.cap / UNITS:.6g}; a released policy can be reused for free."
+        f"the budget{whose} ({budget}) does not cover this: spent {unit}={have:.6g}, asked "
+        f"{unit}={want:.6g}, "
+        f"left {unit}={left:.6g} of {account.cap / UNITS:.6g}; a released policy can be reused for "
+        "free."
     )

@@ -1,4 +1,5 @@
-"""Noise: OpenDP's exact discrete Gaussian for releases, NumPy's generator for simulations that say so."""
+"""Noise: OpenDP's exact discrete Gaussian for releases, NumPy's generator for simulations that say
+so."""
 
 from __future__ import annotations
 
@@ -15,9 +16,11 @@ from tacit.errors import InputError
 
 
 def gaussian_scale(sensitivity: int, rho: float, measure: str = GAUSSIAN) -> float:
-    """The smallest double `sigma` (up to an ulp) that costs at most `rho` in this measure, checked in rationals.
+    """The smallest double `sigma` (up to an ulp) that costs at most `rho` in this measure, checked
+    in rationals.
 
-    sigma^2 = Delta^2 / (2 rho), and r^2 more where the proof for discrete noise needs it (gaussian.md).
+    sigma^2 = Delta^2 / (2 rho), and r^2 more where the proof for discrete noise needs it
+    (gaussian.md).
     """
     extra = ROUNDING_SCALE if measure == GAUSSIAN else 0
     scale = math.hypot(sensitivity / math.sqrt(2.0 * rho), extra)
@@ -38,19 +41,26 @@ def gaussian_measurement(rank: int, scale: float) -> Any:
 def discrete_gaussian(total: NDArray[np.int64], event: Gaussian) -> NDArray[np.int64]:
     """`total` plus discrete Gaussian noise from a cryptographic source.
 
-    OpenDP's own privacy map must agree with our price, and its domain must hold the argument: OpenDP 0.16
-    checks neither when it is called.
+    OpenDP's own privacy map must agree with our price, and its domain must hold the argument:
+    OpenDP 0.16 checks neither when it is called.
     """
     measurement = gaussian_measurement(len(total), event.scale)
     argument = [int(value) for value in total]
     if not measurement.input_domain.member(argument):
-        raise InputError(f"the sum is not a vector of {len(total)} 64-bit integers: this is a bug, please report it.")
+        raise InputError(
+            f"the sum is not a vector of {len(total)} 64-bit integers: this is a bug, please "
+            "report it."
+        )
     if not math.isclose(measurement.map(d_in=event.sensitivity), price(event, ZCDP), rel_tol=1e-9):
-        raise InputError("OpenDP and Tacit disagree on what this noise costs: this is a bug, please report it.")
+        raise InputError(
+            "OpenDP and Tacit disagree on what this noise costs: this is a bug, please report it."
+        )
     return np.asarray(measurement(argument), dtype=np.int64)
 
 
-def simulated_gaussian(total: NDArray[np.int64], scale: float, rng: np.random.Generator) -> NDArray[np.int64]:
+def simulated_gaussian(
+    total: NDArray[np.int64], scale: float, rng: np.random.Generator
+) -> NDArray[np.int64]:
     """Rounded Gaussian noise from a seeded generator. NOT PRIVATE: for simulations only."""
     noise = np.rint(rng.normal(0.0, scale, size=len(total)))
     return total + noise.astype(np.int64)

@@ -60,14 +60,16 @@ def release_event(encoding: Encoding, budget: Budget, measure: str = GAUSSIAN) -
 def release_gaussian(
     total: PrivateSum, budget: Budget, ledger: Ledger, request: str, about: dict[str, Any]
 ) -> Released:
-    """The sum with discrete Gaussian noise: `rho = Delta^2 / (2 sigma^2)`, charged before it is drawn.
+    """The sum with discrete Gaussian noise: `rho = Delta^2 / (2 sigma^2)`, charged before it is
+    drawn.
 
-    `about` is public and becomes part of the request: the same id with another `about` is refused. The sum of a
-    cohort is charged to that cohort's account.
+    `about` is public and becomes part of the request: the same id with another `about` is refused.
+    The sum of a cohort is charged to that cohort's account.
     """
     measure = ledger.account(total.cohort).measure
     event = release_event(total.encoding, budget, measure)
-    # Where the account counts in zCDP, the curve of Gaussian noise that is stated needs a rho of its own: more by r^2.
+    # Where the account counts in zCDP, the curve of Gaussian noise that is stated needs a rho of
+    # its own: more by r^2.
     stated = max(budget.amount(measure), float(price(event, GAUSSIAN)))
     stored = ledger.spend(
         request,
@@ -79,11 +81,14 @@ def release_gaussian(
     )
     values = np.frombuffer(stored, dtype="<i8").astype(np.int64)
     promise = guarantee_of(budget, stated, total, private=True)
-    return Released(values, event.scale, total.records, total.encoding.bits, promise, ledger.receipt(request))
+    return Released(
+        values, event.scale, total.records, total.encoding.bits, promise, ledger.receipt(request)
+    )
 
 
 def simulate_gaussian(total: PrivateSum, budget: Budget, rng: np.random.Generator) -> Released:
-    """What a release would look like, from a seeded generator. Marked as not private; charges nothing."""
+    """What a release would look like, from a seeded generator. Marked as not private; charges
+    nothing."""
     scale = release_event(total.encoding, budget).scale
     values = simulated_gaussian(total._value(), scale, rng)
     promise = guarantee_of(budget, budget.gaussian, total, private=False)

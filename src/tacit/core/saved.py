@@ -1,4 +1,5 @@
-"""A private sum as plain arrays and back. PRIVATE: for files and machines inside the trust boundary. See saved.md."""
+"""A private sum as plain arrays and back. PRIVATE: for files and machines inside the trust
+boundary. See saved.md."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ MARGIN = 1.001  # for sums of absolute values that are checked in floating point
 
 
 def dump_sum(total: PrivateSum) -> Arrays:
-    """The sum as integers; of users also every id and row, of a cohort also the numbers that are in."""
+    """The sum as integers; of users also every id and row, of a cohort also the numbers that are
+    in."""
     total._require_own()
     arrays: Arrays = {"records": np.array(total.records), "total": total._total}
     if total.cohort is not None:
@@ -34,7 +36,8 @@ def dump_sum(total: PrivateSum) -> Arrays:
 
 
 def load_sum(encoding: Encoding, unit: str, arrays: Arrays) -> PrivateSum:
-    """The inverse of `dump_sum`. What no records of this encoding can have summed to is a ValueError."""
+    """The inverse of `dump_sum`. What no records of this encoding can have summed to is a
+    ValueError."""
     try:
         records = int(arrays["records"])
         cohort = Cohort(**unpacked(arrays["cohort"])) if "cohort" in arrays else None
@@ -53,16 +56,20 @@ def load_sum(encoding: Encoding, unit: str, arrays: Arrays) -> PrivateSum:
 def _restore_users(total: UserSum, arrays: Arrays, records: int) -> None:
     users = unpacked(arrays["users"])
     rows = _checked(arrays["rows"], (len(users), total.encoding.rank), records, total.encoding)
-    # All rows together are no longer than `records` contributions, so they can be added up in any way.
+    # All rows together are no longer than `records` contributions, so they can be added up in any
+    # way.
     together = np.abs(rows).sum(axis=0, dtype=np.float64)
     if float(together.max(initial=0.0)) > MARGIN * records * total.encoding.bound:
         raise ValueError("not a sum of this encoding")
-    # Names that an earlier version kept apart may be one user's by now: then their rows are added up.
+    # Names that an earlier version kept apart may be one user's by now: then their rows are added
+    # up.
     places = total._places([user_key(user) for user in users])
     np.add.at(total._rows, places, rows)
 
 
-def _checked(array: NDArray[Any], shape: tuple[int, ...], records: int, encoding: Encoding) -> Integers:
+def _checked(
+    array: NDArray[Any], shape: tuple[int, ...], records: int, encoding: Encoding
+) -> Integers:
     """A copy, if each of `records` records can have moved each entry so far."""
     fits = array.dtype == np.int64 and array.shape == shape and 0 <= records <= encoding.horizon
     most = records * encoding.bound

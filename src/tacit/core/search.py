@@ -1,4 +1,5 @@
-"""Bisection on the positive numbers. What is returned was itself tried, so nothing has to be monotone."""
+"""Bisection on the positive numbers. What is returned was itself tried, so nothing has to be
+monotone."""
 
 from __future__ import annotations
 
@@ -7,7 +8,8 @@ from collections.abc import Callable
 
 
 def largest(holds: Callable[[float], bool]) -> float:
-    """A number for which `holds` was seen to be true, and not for one a little above it; 0 if for none."""
+    """A number for which `holds` was seen to be true, and not for one a little above it; 0 if for
+    none."""
     low = 0.0
     high = 1.0
     while holds(high):
@@ -17,7 +19,8 @@ def largest(holds: Callable[[float], bool]) -> float:
 
 
 def smallest(holds: Callable[[float], bool]) -> float:
-    """A number for which `holds` was seen to be true, and not for one a little below it; infinity if for none."""
+    """A number for which `holds` was seen to be true, and not for one a little below it; infinity
+    if for none."""
     if holds(0.0):
         return 0.0
     low = 0.0

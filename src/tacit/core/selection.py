@@ -1,9 +1,11 @@
-"""Selection: one public candidate, chosen by exact integer scores on the private sum. See selection.md.
+"""Selection: one public candidate, chosen by exact integer scores on the private sum. See
+selection.md.
 
     u(x) = theta_x' b        theta_x and b integer vectors, theta_x public, b the private sum
 
-Replacing a record moves b by at most 2C in norm, so the scores of two candidates move apart by at most
-2C |theta_x - theta_y|. Only differences between scores matter, hence `sensitivity = C diameter(theta)`.
+Replacing a record moves b by at most 2C in norm, so the scores of two candidates move apart by at
+most 2C |theta_x - theta_y|. Only differences between scores matter, hence `sensitivity = C
+diameter(theta)`.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ PAIRWISE = 1024  # up to so many candidates the diameter is exact; beyond, twice
 
 
 def integer_weights(q: NDArray[np.float64], encoding: Encoding) -> Integers:
-    """Candidates' weights as integers whose norm is below 2^20, and small enough that no score overflows int64.
+    """Candidates' weights as integers whose norm is below 2^20, and small enough that no score
+    overflows int64.
 
     |theta' b| <= |theta| * horizon * C < 2^62. A candidate that holds no number weighs nothing.
     """
@@ -36,25 +39,34 @@ def integer_weights(q: NDArray[np.float64], encoding: Encoding) -> Integers:
     bits = min(THETA_BITS, room)
     if bits < 4 or 2**bits <= 4 * (math.isqrt(q.shape[1]) + 1):
         raise InputError(
-            f"a horizon of {encoding.horizon} leaves no room for exact scores at {encoding.bits} bits: use release()."
+            f"a horizon of {encoding.horizon} leaves no room for exact scores at {encoding.bits} "
+            "bits: use release()."
         )
     q = np.where(np.isfinite(q).all(axis=1, keepdims=True), q, 0.0)
     largest = float(np.max(np.linalg.norm(q, axis=1), initial=0.0))
     scale = (2**bits - math.isqrt(q.shape[1]) - 1) / largest if largest > 0 else 0.0
     theta = np.rint(q * scale).astype(np.int64)
     if int(np.max(np.sum(theta * theta, axis=1), initial=0)) >= 4**bits:
-        raise InputError("the candidates' weights cannot be scaled: this is a bug, please report it.")
+        raise InputError(
+            "the candidates' weights cannot be scaled: this is a bug, please report it."
+        )
     return theta
 
 
 def sensitivity(theta: Integers, encoding: Encoding) -> int:
     """The smallest integer at least C times the diameter of the candidates' weights (at least 1).
 
-    Twice the distance from any fixed point bounds a diameter; the fixed points tried are 0 (the candidate's own norm)
-    and the rounded mean, and up to 1024 candidates the diameter itself.
+    Twice the distance from any fixed point bounds a diameter; the fixed points tried are 0 (the
+    candidate's own norm) and the rounded mean, and up to 1024 candidates the diameter itself.
     """
-    if not len(theta) or int(np.max(np.abs(theta))) >= 2**THETA_BITS or _largest_norm2(theta) >= 4**THETA_BITS:
-        raise InputError("candidates must have weights made by integer_weights: their norm must be below 2^20.")
+    if (
+        not len(theta)
+        or int(np.max(np.abs(theta))) >= 2**THETA_BITS
+        or _largest_norm2(theta) >= 4**THETA_BITS
+    ):
+        raise InputError(
+            "candidates must have weights made by integer_weights: their norm must be below 2^20."
+        )
     middle = np.rint(theta.mean(axis=0)).astype(np.int64)
     diameter2 = min(4 * _largest_norm2(theta), 4 * _largest_norm2(theta - middle))
     if len(theta) <= PAIRWISE:
@@ -67,7 +79,8 @@ def _largest_norm2(theta: Integers) -> int:
 
 
 def _diameter2(theta: Integers) -> int:
-    """max |theta_x - theta_y|^2. Entries are below 2^21 and sums below 2^53, so float64 products are exact."""
+    """max |theta_x - theta_y|^2. Entries are below 2^21 and sums below 2^53, so float64 products
+    are exact."""
     norm2 = np.sum(theta * theta, axis=1)
     exact = theta.astype(np.float64)
     inner = (exact @ exact.T).astype(np.int64)
@@ -75,7 +88,8 @@ def _diameter2(theta: Integers) -> int:
 
 
 def noisy_max(scores: Integers, event: Exponential | PermuteAndFlip, delta: int) -> int:
-    """The index that OpenDP's noisy max picks: permute-and-flip, or the exponential mechanism where choices compose."""
+    """The index that OpenDP's noisy max picks: permute-and-flip, or the exponential mechanism where
+    choices compose."""
     measurement = selection_measurement(len(scores), event, delta)
     argument = [int(score) for score in scores]
     if not measurement.input_domain.member(argument):
@@ -84,11 +98,13 @@ def noisy_max(scores: Integers, event: Exponential | PermuteAndFlip, delta: int)
 
 
 def selection_measurement(size: int, event: Exponential | PermuteAndFlip, delta: int) -> Any:
-    """OpenDP's noisy max at the smallest scale, 2 delta / epsilon, that its own privacy map prices within `event`."""
+    """OpenDP's noisy max at the smallest scale, 2 delta / epsilon, that its own privacy map prices
+    within `event`."""
     import opendp.prelude as dp
 
     dp.enable_features("contrib")
-    domain, metric = dp.vector_domain(dp.atom_domain(T="i64"), size=size), dp.linf_distance(T="i64")
+    domain = dp.vector_domain(dp.atom_domain(T="i64"), size=size)
+    metric = dp.linf_distance(T="i64")
     composed = isinstance(event, Exponential)
     measure = dp.zero_concentrated_divergence() if composed else dp.max_divergence()
     limit = Fraction(event.epsilon) ** 2 / 8 if composed else Fraction(event.epsilon)
@@ -98,13 +114,20 @@ def selection_measurement(size: int, event: Exponential | PermuteAndFlip, delta:
         if Fraction(measurement.map(d_in=delta)) <= limit:
             return measurement
         scale = math.nextafter(scale, math.inf)
-    raise InputError("OpenDP and Tacit disagree on what this choice costs: this is a bug, please report it.")
+    raise InputError(
+        "OpenDP and Tacit disagree on what this choice costs: this is a bug, please report it."
+    )
 
 
 def checked(epsilon: float) -> float:
     """The epsilon of one choice, if it is one."""
-    if not (isinstance(epsilon, int | float) and math.isfinite(epsilon) and epsilon >= SMALLEST_EPSILON):
-        raise InputError(f"epsilon must be a finite number of at least {SMALLEST_EPSILON}, got {epsilon!r}: try 0.1.")
+    if not (
+        isinstance(epsilon, int | float) and math.isfinite(epsilon) and epsilon >= SMALLEST_EPSILON
+    ):
+        raise InputError(
+            f"epsilon must be a finite number of at least {SMALLEST_EPSILON}, got {epsilon!r}: try "
+            "0.1."
+        )
     return float(epsilon)
 
 
@@ -117,11 +140,14 @@ def release_choice(
     about: dict[str, Any],
     binding: str = "",
 ) -> int:
-    """Charges `epsilon` for one choice among the candidates, draws it, and returns the stored index.
+    """Charges `epsilon` for one choice among the candidates, draws it, and returns the stored
+    index.
 
-    `binding` is a digest of what the candidates' weights depend on: the same request for another visitor is refused.
+    `binding` is a digest of what the candidates' weights depend on: the same request for another
+    visitor is refused.
 
-    A pure budget pays for permute-and-flip, any other for the exponential mechanism, which composes better.
+    A pure budget pays for permute-and-flip, any other for the exponential mechanism, which composes
+    better.
     """
     event = (PermuteAndFlip if ledger.budget.pure else Exponential)(checked(epsilon))
     delta = sensitivity(theta, total.encoding)

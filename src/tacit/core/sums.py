@@ -48,14 +48,19 @@ class PrivateSum:
         users: Sequence[Any] | None = None,
         first: int | None = None,
     ) -> None:
-        """Adds a block of floating-point rows, of which the first `records` count (the rest are padding).
+        """Adds a block of floating-point rows, of which the first `records` count (the rest are
+        padding).
 
         In a cohort `first` is the number of the first of them.
         """
         if not 0 <= records <= rows.shape[0]:
-            raise InputError(f"of {rows.shape[0]} rows 0 to {rows.shape[0]} can count, got {records}.")
+            raise InputError(
+                f"of {rows.shape[0]} rows 0 to {rows.shape[0]} can count, got {records}."
+            )
         spans = self.reserve(records, first)
-        self._collect(_encoder(self.encoding, getattr(rows, "is_cuda", False))(rows)[:records, :], users)
+        self._collect(
+            _encoder(self.encoding, getattr(rows, "is_cuda", False))(rows)[:records, :], users
+        )
         self._records += records
         self._spans = spans
 
@@ -75,13 +80,18 @@ class PrivateSum:
         return joined(self._spans, [span])
 
     def merge(self, other: PrivateSum) -> None:
-        """Takes over another sum's records, exactly. The other is spent: counting it again would break the bound."""
+        """Takes over another sum's records, exactly. The other is spent: counting it again would
+        break the bound."""
         if type(other) is not type(self) or other.encoding != self.encoding:
-            raise InputError("only sums of one encoding and one privacy unit merge: make both from one design.")
+            raise InputError(
+                "only sums of one encoding and one privacy unit merge: make both from one design."
+            )
         if other.cohort != self.cohort:
             raise InputError("only sums of one cohort merge: a record belongs to one cohort.")
         if other is self:
-            raise InputError("a sum cannot be merged with itself: that would count every record twice.")
+            raise InputError(
+                "a sum cannot be merged with itself: that would count every record twice."
+            )
         self._require_room(other._records)
         other._require_own()
         spans = joined(self._spans, other._spans)
@@ -104,7 +114,9 @@ class PrivateSum:
 
     def _require_own(self) -> None:
         if self._merged:
-            raise StateError("this sum was merged into another and is spent: its records count there, once.")
+            raise StateError(
+                "this sum was merged into another and is spent: its records count there, once."
+            )
 
     def _collect(self, units: Array, users: Sequence[Any] | None) -> None:
         self._total += _to_numpy(array_namespace(units).sum(units, axis=0))
@@ -118,16 +130,22 @@ class PrivateSum:
         return self._total
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(<private>, records={self._records}, rank={self.encoding.rank})"
+        return (
+            f"{type(self).__name__}(<private>, records={self._records}, rank={self.encoding.rank})"
+        )
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise StateError("a private sum is not pickled in the clear: merge it in this process, or release it.")
+        raise StateError(
+            "a private sum is not pickled in the clear: merge it in this process, or release it."
+        )
 
 
 class UserSum(PrivateSum):
-    """The same with one contribution per *user*: all of a user's records together are shrunk to the bound.
+    """The same with one contribution per *user*: all of a user's records together are shrunk to the
+    bound.
 
-    Holds one row of integers per user until it is released. Records without a user id count as one user's.
+    Holds one row of integers per user until it is released. Records without a user id count as one
+    user's.
     """
 
     unit = "user"
@@ -142,7 +160,9 @@ class UserSum(PrivateSum):
 
     def _collect(self, units: Array, users: Sequence[Any] | None) -> None:
         if users is None or len(users) != units.shape[0]:
-            raise InputError(f"unit='user' needs one user id per record, {units.shape[0]}: pass users=...")
+            raise InputError(
+                f"unit='user' needs one user id per record, {units.shape[0]}: pass users=..."
+            )
         places = self._places([user_key(user) for user in users])
         np.add.at(self._rows, places, _to_numpy(units))
 
@@ -153,7 +173,9 @@ class UserSum(PrivateSum):
     def _places(self, keys: list[str]) -> list[int]:
         places = [self._index.setdefault(key, len(self._index)) for key in keys]
         if len(self._index) > len(self._rows):
-            grown = np.zeros((max(len(self._index), 2 * len(self._rows)), self.encoding.rank), dtype=np.int64)
+            grown = np.zeros(
+                (max(len(self._index), 2 * len(self._rows)), self.encoding.rank), dtype=np.int64
+            )
             grown[: len(self._rows)] = self._rows
             self._rows = grown
         return places
@@ -175,7 +197,8 @@ def private_sum(encoding: Encoding, unit: str, cohort: Cohort | None = None) -> 
 
 @lru_cache(maxsize=16)
 def _encoder(encoding: Encoding, cuda: bool) -> Callable[[Array], Array]:
-    """`Encoding.encode`; on a GPU compiled, which is the same arithmetic in fewer passes over memory."""
+    """`Encoding.encode`; on a GPU compiled, which is the same arithmetic in fewer passes over
+    memory."""
     if not cuda:
         return encoding.encode
     import torch

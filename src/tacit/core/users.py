@@ -1,7 +1,7 @@
 """Who is who: the one name under which the private sum knows a user. See sums.md.
 
-Taking two users for one is safe: they share one bound. Taking one user for two is not: together they could move the sum
-by twice the bound. So whatever may be two spellings of one id is one id.
+Taking two users for one is safe: they share one bound. Taking one user for two is not: together
+they could move the sum by twice the bound. So whatever may be two spellings of one id is one id.
 """
 
 from __future__ import annotations
@@ -13,12 +13,26 @@ from unicodedata import category, normalize
 
 import numpy as np
 
-# What stands for "no id" in some kind of table, as text in lower case. A CSV file drops these words where a Parquet
-# file keeps them, so they have to be nobody's name in either.
+# What stands for "no id" in some kind of table, as text in lower case. A CSV file drops these words
+# where a Parquet file keeps them, so they have to be nobody's name in either.
 MISSING = (
-    "", "none", "null", "nan", "-nan", "nat", "na", "<na>", "n/a", "#na", "#n/a", "#n/a n/a",
-    "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan",
-)  # fmt: skip
+    "",
+    "none",
+    "null",
+    "nan",
+    "-nan",
+    "nat",
+    "na",
+    "<na>",
+    "n/a",
+    "#na",
+    "#n/a",
+    "#n/a n/a",
+    "1.#ind",
+    "-1.#ind",
+    "1.#qnan",
+    "-1.#qnan",
+)
 WORDS = dict.fromkeys(MISSING, "") | {"false": "0.0", "true": "1.0"}
 WRAPPINGS = 8  # of sequences with one element, one inside the other
 PASSES = 8  # of folding until nothing changes; two or three are enough for all text that is known
@@ -29,13 +43,15 @@ INVISIBLE = re.compile(
 )
 # What word processors make of a hyphen, a minus and an apostrophe.
 TYPESET = str.maketrans(
-    dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-") | dict.fromkeys("\u2018\u2019\u02bc", "'")
+    dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-")
+    | dict.fromkeys("\u2018\u2019\u02bc", "'")
 )
 LONE = re.compile("[\ud800-\udfff]")
 
 
 def user_key(user: Any) -> str:
-    """The name of a user: equal for everything that may be the same id, and safe to store in any database.
+    """The name of a user: equal for everything that may be the same id, and safe to store in any
+    database.
 
     | id                                                  | name                                                   |
     |-----------------------------------------------------|--------------------------------------------------------|
@@ -48,7 +64,8 @@ def user_key(user: Any) -> str:
     | a sequence with one element                         | that of the element                                    |
     | anything else                                       | that of its `str()`; nameless if that raises           |
 
-    A name is its own name: `user_key(user_key(x)) == user_key(x)`. It holds no NUL and no lone surrogate.
+    A name is its own name: `user_key(user_key(x)) == user_key(x)`. It holds no NUL and no lone
+    surrogate.
     """
     try:
         if type(user) is str:
@@ -103,7 +120,8 @@ def _of_anything(user: Any) -> str:
 
 
 def _inside(user: Any) -> Any:
-    """What is wrapped in a sequence with one element, a scalar of Arrow or a tensor; the thing itself otherwise."""
+    """What is wrapped in a sequence with one element, a scalar of Arrow or a tensor; the thing
+    itself otherwise."""
     if isinstance(user, np.ndarray):
         return list(user.reshape(-1)) if user.size <= 1 else user
     if isinstance(user, list | tuple) and len(user) <= 1:
@@ -118,8 +136,9 @@ def _inside(user: Any) -> Any:
 def _folded(text: str) -> str:
     """Text as it is compared, by passes until nothing changes: only then is a name its own name.
 
-    What is invisible goes first, because it may keep accents apart. Then accents are put in order (NFKD), because
-    folding makes a letter of one of them, and the others would stay on its wrong side.
+    What is invisible goes first, because it may keep accents apart. Then accents are put in order
+    (NFKD), because folding makes a letter of one of them, and the others would stay on its wrong
+    side.
     """
     text = LONE.sub(_escaped, text)
     for _ in range(PASSES):

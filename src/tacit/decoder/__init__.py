@@ -1,17 +1,20 @@
 """Reading a released vector: everything after the release is free.
 
-    bhat = G theta + e,   G = n E[q_s phi'],   Cov e = N = n c E[q_s q_s'] + (2 s m)^2 I,   c = E[reward^2]
+    bhat = G theta + e,   G = n E[q_s phi'],   Cov e = N = n c E[q_s q_s'] + (2 s m)^2 I,   c =
+    E[reward^2]
 
-With the prior f ~ GP(0, v k' + o) on the landmarks, f(U) = L theta, the posterior is Gaussian; `o` is the variance of
-the level of all rewards together. The expectations are over the contexts that came, as far as the released counts tell;
-`c` is released too; the scale `v`, the lengthscales of k' and its kind are chosen by the evidence of `bhat`. All of it
-touches released numbers only.
+With the prior f ~ GP(0, v k' + o) on the landmarks, f(U) = L theta, the posterior is Gaussian; `o`
+is the variance of the level of all rewards together. The expectations are over the contexts that
+came, as far as the released counts tell; `c` is released too; the scale `v`, the lengthscales of k'
+and its kind are chosen by the evidence of `bhat`. All of it touches released numbers only.
 
-Where records were compared with an earlier policy f1 = phi' theta1 and residuals clipped at `r`, the vector is about
-what f1 got wrong, r bhat = g G (theta - theta1) + r e, and what the earlier release said counts too.
+Where records were compared with an earlier policy f1 = phi' theta1 and residuals clipped at `r`,
+the vector is about what f1 got wrong, r bhat = g G (theta - theta1) + r e, and what the earlier
+release said counts too.
 
-Where only advantages are learned, rewards have a level `m` besides: clipped influences are not centred over the actions
-any more, so it leaves m n E[q_s] in the vector, which is taken out. The level is released for that.
+Where only advantages are learned, rewards have a level `m` besides: clipped influences are not
+centred over the actions any more, so it leaves m n E[q_s] in the vector, which is taken out. The
+level is released for that.
 """
 
 from __future__ import annotations
@@ -21,14 +24,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit import linalg
+from tacit._typing import Floats
 from tacit.core import Released
 from tacit.decoder.evidence import choose
 from tacit.decoder.kinds import kinds
 from tacit.design import Design, Moments
 from tacit.design.earlier import shared_noise
 from tacit.kernels.ard import action_lengthscales, lengthscales
-from tacit.tables import Floats
+from tacit.numerics import linalg
 
 OFFSET = 0.25  # rewards are in [-1, 1]: the standard deviation of their level is half of that
 
@@ -63,7 +66,8 @@ class Seen:
 
 @dataclass(frozen=True, eq=False)
 class Read:
-    """A released vector, taken apart: the sum of q_s y, counts of contexts, mean and mean square of y, and noise."""
+    """A released vector, taken apart: the sum of q_s y, counts of contexts, mean and mean square of
+    y, and noise."""
 
     design: Design
     records: int
@@ -79,7 +83,10 @@ class Read:
     def of(cls, design: Design, released: Released) -> Read:
         unit = 1.0 / 2**released.bits
         noise = released.scale * unit
-        layout, n, s = design.layout, max(1, released.records), design.clip  # nobody may have come
+        # nobody may have come
+        layout = design.layout
+        n = max(1, released.records)
+        s = design.clip
         total, counts, level, energy = layout.split(released.values * unit)
         return cls(
             design,
@@ -94,19 +101,25 @@ class Read:
         )
 
     def told(self, law: Moments) -> Told:
-        """b = G theta + e; in a second look r b = g G (theta - theta1) + r e, `g` what clipping leaves of residuals."""
-        G, N = self.records * law.signal, self.records * self.c * law.energy + self.sigma**2 * np.eye(len(self.b))
+        """b = G theta + e; in a second look r b = g G (theta - theta1) + r e, `g` what clipping
+        leaves of residuals."""
+        G = self.records * law.signal
+        N = self.records * self.c * law.energy + self.sigma**2 * np.eye(len(self.b))
         leak = self.records * law.mean
-        b, N = self.b - self.level * leak, N + self.level_noise**2 * np.outer(leak, leak)
+        b = self.b - self.level * leak
+        N = N + self.level_noise**2 * np.outer(leak, leak)
         if (earlier := self.design.earlier) is None:
             return Told(b, G, N, self.c)
-        theta1, r, G = self.design.features.L.T @ earlier.weights, earlier.reach, earlier.gain * G
+        theta1 = self.design.features.L.T @ earlier.weights
+        r = earlier.reach
+        G = earlier.gain * G
         return Told(r * b + G @ theta1, G, r**2 * N, r**2 * self.c)
 
 
 @dataclass(frozen=True, eq=False)
 class Told:
-    """b = G theta + e, Cov e = N, of which n c E[q_s q_s'] is from who came and how noisy their rewards were."""
+    """b = G theta + e, Cov e = N, of which n c E[q_s q_s'] is from who came and how noisy their
+    rewards were."""
 
     b: Floats
     G: Floats
@@ -118,7 +131,8 @@ class Told:
         return Seen(linalg.solve_lower(R, self.G), linalg.solve_lower(R, self.b))
 
     def beside(self, first: Told, X: Floats) -> Told:
-        """What this tells that `first` did not: with Cov(e1, e) = X it is b - X'N1^-1 b1, whose noise is its own."""
+        """What this tells that `first` did not: with Cov(e1, e) = X it is b - X'N1^-1 b1, whose
+        noise is its own."""
         R = linalg.cholesky(first.N)
         half = linalg.solve_lower(R, X)
         b, G = (linalg.solve_lower(R, known) for known in (first.b, first.G))
@@ -127,7 +141,8 @@ class Told:
 
 def decode(design: Design, released: Released) -> Posterior:
     """The noise-aware Gaussian posterior."""
-    reads, earlier = [Read.of(design, released)], design.earlier
+    reads = [Read.of(design, released)]
+    earlier = design.earlier
     if earlier is not None:
         reads.insert(0, Read.of(earlier.design, earlier.released))
     laws = _laws(reads)
@@ -141,14 +156,18 @@ def decode(design: Design, released: Released) -> Posterior:
 
 
 def _laws(reads: Sequence[Read]) -> list[Moments]:
-    """The law of each statistic under the contexts that came. Both looks counted the same people: counts are pooled."""
+    """The law of each statistic under the contexts that came. Both looks counted the same people:
+    counts are pooled."""
     counted = [read for read in reads if read.counts is not None]
     if not counted:
         return [read.design.moments for read in reads]
     weights = np.array([read.count_noise**-2 for read in counted])
     counts = sum(w * read.counts for w, read in zip(weights, counted, strict=True)) / weights.sum()
     noise = float(weights.sum() ** -0.5)
-    return [r.design.moments if r.counts is None else r.design.moments_given(counts, noise, r.records) for r in reads]
+    return [
+        r.design.moments if r.counts is None else r.design.moments_given(counts, noise, r.records)
+        for r in reads
+    ]
 
 
 def usca_weights(design: Design, released: Released) -> Floats:
@@ -158,8 +177,12 @@ def usca_weights(design: Design, released: Released) -> Floats:
 
 
 def _posterior(design: Design, seen: Seen, c: float, level: float) -> Posterior:
-    U, L, k = design.features.U, design.features.L, design.problem.k
-    M, z = linalg.solve_upper(L, seen.A.T).T, seen.z  # f(U) = L theta
+    U = design.features.U
+    L = design.features.L
+    k = design.problem.k
+    # f(U) = L theta
+    M = linalg.solve_upper(L, seen.A.T).T
+    z = seen.z
     offset = 0.0 if design.problem.advantage else OFFSET
     kernels = kinds(k, design.problem.dimension)
     actions = action_lengthscales(kernels[0], design.problem.actions.dimension)

@@ -1,11 +1,15 @@
-"""Hyperparameters by the evidence of the released vector: scale, lengthscales and kind of kernel, at no privacy cost.
+"""Hyperparameters by the evidence of the released vector: scale, lengthscales and kind of kernel,
+at no privacy cost.
 
-With landmarks fixed, another kernel k' is another prior covariance of f on the landmarks. In whitened coordinates
+With landmarks fixed, another kernel k' is another prior covariance of f on the landmarks. In
+whitened coordinates
 
-    z = N^-1/2 bhat = M f(U) + unit noise,      M = N^-1/2 G L^-1,      f(U) ~ N(0, v k'(U, U) + o 11')
+    z = N^-1/2 bhat = M f(U) + unit noise,      M = N^-1/2 G L^-1,      f(U) ~ N(0, v k'(U, U) + o
+    11')
 
-where the level of the rewards has variance `o` of its own, so that it is not mistaken for a large scale `v`. Only the
-few directions of z in which the design's own kernel has a signal can tell kernels apart.
+where the level of the rewards has variance `o` of its own, so that it is not mistaken for a large
+scale `v`. Only the few directions of z in which the design's own kernel has a signal can tell
+kernels apart.
 """
 
 from __future__ import annotations
@@ -16,20 +20,28 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
-from tacit import linalg
+from tacit._typing import Floats
 from tacit.kernels import Kernel
 from tacit.kernels.ard import lengthscales, with_lengthscales
 from tacit.kernels.slopes import with_slopes
-from tacit.tables import Floats
+from tacit.numerics import linalg
 
-SIGNAL_FLOOR = 1e-3  # directions with less signal than this (in units of the noise variance) are left out
+SIGNAL_FLOOR = (
+    1e-3  # directions with less signal than this (in units of the noise variance) are left out
+)
 DIRECTIONS = 512  # and so many tell all there is to tell about a handful of numbers
-SCALE_GUESS, SCALE_WIDTH = 0.1, 2.0  # v is log-normal around 0.1: rewards are in [-1, 1]
+# v is log-normal around 0.1: rewards are in [-1, 1]
+SCALE_GUESS = 0.1
+SCALE_WIDTH = 2.0
 LENGTH_WIDTH = 0.35  # and each lengthscale around the design's, on a log scale too
 LENGTH_REACH = float(np.log(12.0))  # at most so far from it
-STRETCH = float(np.log(4.0))  # where else to begin: actions, or contexts, that matter less than the design thinks
-STEPS, FEW_STEPS = 40, 12
-PREFERENCE = 2.0  # another kind of kernel must explain the release better than the problem's own by so many nats
+STRETCH = float(
+    np.log(4.0)
+)  # where else to begin: actions, or contexts, that matter less than the design thinks
+STEPS = 40
+FEW_STEPS = 12
+# another kind of kernel must explain the release better than the problem's own by so many nats
+PREFERENCE = 2.0
 
 
 @dataclass(frozen=True)
@@ -52,14 +64,16 @@ class Evidence:
 
     @classmethod
     def of(cls, kernel: Kernel, U: Floats, M: Floats, z: Floats, offset: float) -> Evidence:
-        """Rotated to the directions that carry signal under the design's kernel; the rest is noise under any."""
+        """Rotated to the directions that carry signal under the design's kernel; the rest is noise
+        under any."""
         signal, V = linalg.eigh(M @ kernel(U, U) @ M.T)  # the smallest first
         told = min(DIRECTIONS, max(1, int(np.sum(signal > SIGNAL_FLOOR))))
         V = V[:, -told:]
         return cls(U, V.T @ M, V.T @ z, offset)
 
     def fit(self, kernel: Kernel, start: Floats | None = None, steps: int = STEPS) -> Fit:
-        """Maximises the evidence over the scale and the lengthscales, whose prior is centred at the kernel's own.
+        """Maximises the evidence over the scale and the lengthscales, whose prior is centred at the
+        kernel's own.
 
         `start` is a point to search from, as logarithms.
         """
@@ -74,20 +88,29 @@ class Evidence:
         reach = np.array([4 * SCALE_WIDTH] + [LENGTH_REACH] * (len(centre) - 1))
         bounds = list(zip(centre - reach, centre + reach, strict=True))
         first = centre if start is None else start
-        best = minimize(loss, first, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps})
-        return Fit(with_lengthscales(kernel, np.exp(best.x[1:]).tolist()), float(np.exp(best.x[0])), -float(best.fun))
+        best = minimize(
+            loss, first, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps}
+        )
+        return Fit(
+            with_lengthscales(kernel, np.exp(best.x[1:]).tolist()),
+            float(np.exp(best.x[0])),
+            -float(best.fun),
+        )
 
     def _negative(self, kernel: Kernel, x: Floats) -> tuple[float, Floats]:
-        """-log N(z; 0, C), C = I + M (v K + o 11') M', and its gradient in log v and the log lengthscales.
+        """-log N(z; 0, C), C = I + M (v K + o 11') M', and its gradient in log v and the log
+        lengthscales.
 
         d/dx = 1/2 sum(W * v dK/dx),   W = M'(C^-1 - C^-1 z z' C^-1) M
         """
-        v, level = float(np.exp(x[0])), self.M.sum(axis=1)
+        v = float(np.exp(x[0]))
+        level = self.M.sum(axis=1)
         K, slopes = with_slopes(with_lengthscales(kernel, np.exp(x[1:]).tolist()), self.U)
         C = v * (self.M @ K @ self.M.T) + self.offset * np.outer(level, level)
         C[np.diag_indices_from(C)] += 1.0
         R = linalg.cholesky(C)
-        half, u = linalg.solve_lower(R, self.M), linalg.solve_lower(R, self.z)
+        half = linalg.solve_lower(R, self.M)
+        u = linalg.solve_lower(R, self.z)
         a = half.T @ u
         W = half.T @ half - np.outer(a, a)
         slope = 0.5 * v * np.array([np.vdot(W, K), *slopes(W)])
@@ -95,22 +118,30 @@ class Evidence:
 
 
 def _prior(off: Floats) -> tuple[float, Floats]:
-    """-log density of the hyperparameters and its slope: the scale's is normal, the lengthscales' have heavy tails
-    (Cauchy), so that a small deviation needs evidence and a large one does not need much more."""
-    scale, lengths = off[0], off[1:]
+    """-log density of the hyperparameters and its slope: the scale's is normal, the lengthscales'
+    have heavy tails (Cauchy), so that a small deviation needs evidence and a large one does not
+    need much more."""
+    scale = off[0]
+    lengths = off[1:]
     penalty = 0.5 * float(scale**2) + float(np.sum(np.log1p(lengths**2)))
     return penalty, np.concatenate([[scale], 2.0 * lengths / (1.0 + lengths**2)])
 
 
-def choose(kernels: Sequence[Kernel], U: Floats, M: Floats, z: Floats, offset: float, actions: int = 0) -> Fit:
-    """The best of several kernels with as many lengthscales; the first is the problem's own and is preferred.
+def choose(
+    kernels: Sequence[Kernel], U: Floats, M: Floats, z: Floats, offset: float, actions: int = 0
+) -> Fit:
+    """The best of several kernels with as many lengthscales; the first is the problem's own and is
+    preferred.
 
     The evidence may have several peaks, so the search for the own kernel begins at three places.
     """
     own = kernels[0]
     evidence = Evidence.of(own, U, M, z, offset)
-    first = max((evidence.fit(own, start) for start in _starts(own, actions)), key=lambda fit: fit.evidence)
-    best, start = first, np.log([first.scale, *lengthscales(first.kernel)])
+    first = max(
+        (evidence.fit(own, start) for start in _starts(own, actions)), key=lambda fit: fit.evidence
+    )
+    best = first
+    start = np.log([first.scale, *lengthscales(first.kernel)])
     for other in kernels[1:]:
         found = evidence.fit(other, start, FEW_STEPS)
         if found.evidence > max(best.evidence, first.evidence + PREFERENCE):

@@ -1,9 +1,11 @@
-"""Kinds of reward functions that a released vector may tell apart: rougher, smoother, additive in the contexts."""
+"""Kinds of reward functions that a released vector may tell apart: rougher, smoother, additive in
+the contexts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from tacit.kernels import RBF, Categorical, Kernel, Matern, On, Product, Separable, Sum
 from tacit.kernels.ard import map_leaves, spread
@@ -13,7 +15,8 @@ SMOOTHNESS = (1.5, 2.5, None)  # None: infinitely smooth
 
 
 def kinds(kernel: Kernel, columns: int) -> list[Kernel]:
-    """The problem's own kernel first, then its relatives. All have the same lengthscales in the same order."""
+    """The problem's own kernel first, then its relatives. All have the same lengthscales in the
+    same order."""
     own = spread(kernel, columns)
     found = [own]
     for relative in (*(_smooth(own, nu) for nu in SMOOTHNESS), *_additive(own)):
@@ -40,14 +43,17 @@ def _additive(kernel: Kernel) -> list[Kernel]:
 
 
 def _by_column(kernel: Kernel) -> tuple[On, ...]:
-    """A kernel on each column of a stationary kernel, or of a product of such kernels and of labels on columns.
+    """A kernel on each column of a stationary kernel, or of a product of such kernels and of labels
+    on columns.
 
     None where the kernel is of another form. Lengthscales stay in their order.
     """
     if isinstance(kernel, Stationary):
         scales = kernel.lengthscale
         assert isinstance(scales, Sequence)
-        return tuple(On(replace(kernel, lengthscale=(scale,)), (j,)) for j, scale in enumerate(scales))  # type: ignore[type-var]
+        leaf: Any = kernel
+        alone = [replace(leaf, lengthscale=(scale,)) for scale in scales]
+        return tuple(On(part, (j,)) for j, part in enumerate(alone))
     if isinstance(kernel, On) and isinstance(kernel.kernel, Categorical):
         return tuple(On(kernel.kernel, (column,)) for column in kernel.columns)
     if isinstance(kernel, On):

@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from tacit._typing import Floats
 from tacit.demo import patients as people
-from tacit.demo.patients import Floats, Patients
+from tacit.demo.patients import Patients
 from tacit.demo.study import NORMAL_95, DemoResult
 from tacit.report.canvas import ACCENT, HIGH, INK, LOW, MIDDLE, MUTED, OTHER, PAPER, blank
 
 GENES = dict(zip(people.VKORC1, (HIGH, MIDDLE, LOW), strict=True))
 SHOWN = 600  # patients in a scatter
-AGES, WEIGHTS = np.linspace(30.0, 89.9, 600), np.linspace(45.0, 130.0, 86)
+AGES = np.linspace(30.0, 89.9, 600)
+WEIGHTS = np.linspace(45.0, 130.0, 86)
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,9 @@ class Example:
 
     def columns(self, n: int = 1, **changes: Any) -> Patients:
         """This patient `n` times over, with some columns replaced."""
-        own = {name: getattr(self, name) for name in ("age", "height", "weight", "vkorc1", "cyp2c9")} | changes
+        own = {
+            name: getattr(self, name) for name in ("age", "height", "weight", "vkorc1", "cyp2c9")
+        } | changes
         return {name: np.broadcast_to(np.asarray(value), (n,)) for name, value in own.items()}
 
 
@@ -71,7 +75,11 @@ def doses(result: DemoResult) -> Any:
     _dose_lines(by_weight, result, "weight", WEIGHTS, "Weight, kg")
     _dose_marks(by_gene, result)
     by_age.set_ylabel("Dose, mg/week")
-    for axes, title in ((by_age, "By age"), (by_weight, "By weight"), (by_gene, "By the gene CYP2C9")):
+    for axes, title in (
+        (by_age, "By age"),
+        (by_weight, "By weight"),
+        (by_gene, "By the gene CYP2C9"),
+    ):
         axes.set_title(title)
     _legend_of_lines(figure)
     return figure
@@ -100,14 +108,20 @@ def picture(result: DemoResult) -> Any:
     ends = _apart([float(_learned(result, "age", AGES[-1:], gene)[0]) for gene in GENES], gap=4.0)
     for (gene, colour), end in zip(GENES.items(), ends, strict=True):
         right.annotate(
-            gene, (AGES[-1], end), (6, 0), textcoords="offset points", color=colour, va="center", weight="bold"
+            gene,
+            (AGES[-1], end),
+            (6, 0),
+            textcoords="offset points",
+            color=colour,
+            va="center",
+            weight="bold",
         )
     handles = _line_handles()[-2:]
     right.legend(handles=handles, loc="upper right", fontsize=9)
     return figure
 
 
-# -- axes ------------------------------------------------------------------------------------------------------
+# -- axes -----------------------------------------------------------------------------------------
 
 
 def _bars(axes: Any, result: DemoResult, short: bool = False) -> None:
@@ -120,15 +134,27 @@ def _bars(axes: Any, result: DemoResult, short: bool = False) -> None:
     ][::-1]
     for y, (_, way, colour) in enumerate(rows):
         axes.barh(y, way.reward, height=0.62, color=colour)
-        axes.errorbar(way.reward, y, xerr=way.margin, color=INK, capsize=3, linewidth=1.1, capthick=1.1)
+        axes.errorbar(
+            way.reward, y, xerr=way.margin, color=INK, capsize=3, linewidth=1.1, capthick=1.1
+        )
         strong = "bold" if way is result.private else "normal"
         at = way.reward + way.margin
         axes.annotate(
-            f"{way.reward:.3f}", (at, y), (7, 0), textcoords="offset points", va="center", color=INK, weight=strong
+            f"{way.reward:.3f}",
+            (at, y),
+            (7, 0),
+            textcoords="offset points",
+            va="center",
+            color=INK,
+            weight=strong,
         )
     axes.set_yticks(range(len(rows)), [row[0] for row in rows], color=INK)
     axes.set_xlim(0.0, max(row[1].reward for row in rows) * 1.16)
-    axes.set_xlabel("Mean reward on fresh patients (1 is the right dose for everyone)" if not short else "Mean reward")
+    axes.set_xlabel(
+        "Mean reward on fresh patients (1 is the right dose for everyone)"
+        if not short
+        else "Mean reward"
+    )
     axes.grid(visible=False, axis="y")
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
@@ -136,11 +162,19 @@ def _bars(axes: Any, result: DemoResult, short: bool = False) -> None:
 
 def _scatter(axes: Any, result: DemoResult, against: Floats, label: str) -> None:
     shown = slice(0, SHOWN)
-    wide, high = people.LARGEST_DOSE, 70.0
+    wide = people.LARGEST_DOSE
+    high = 70.0
     axes.plot([0, wide], [0, wide], color=MUTED, linewidth=1.0, linestyle=(0, (4, 3)))
     for gene, colour in GENES.items():
         own = result.tested.patients["vkorc1"][shown] == gene
-        axes.scatter(against[shown][own], result.tested.chosen[shown][own], s=11, color=colour, alpha=0.55, linewidth=0)
+        axes.scatter(
+            against[shown][own],
+            result.tested.chosen[shown][own],
+            s=11,
+            color=colour,
+            alpha=0.55,
+            linewidth=0,
+        )
     axes.set(xlim=(0, wide), ylim=(0, high), xlabel=label)
     axes.set_xticks(range(0, 101, 20))
     axes.set_yticks(range(0, 61, 20))
@@ -161,7 +195,9 @@ def _dose_marks(axes: Any, result: DemoResult) -> None:
     for gene, colour in GENES.items():
         asked = TYPICAL.columns(len(levels), vkorc1=gene, cyp2c9=levels)
         axes.plot(x, result.policy.decide(asked)["dose"], "o", color=colour, markersize=6)
-        axes.plot(x, people.formula_dose(asked), "_", color=colour, markersize=12, markeredgewidth=1.6)
+        axes.plot(
+            x, people.formula_dose(asked), "_", color=colour, markersize=12, markeredgewidth=1.6
+        )
     axes.set_xticks(x, [level.replace("/", "\n") for level in levels])
     axes.set(xlim=(-0.6, len(levels) - 0.4), xlabel="Genotype (the last three are rare)")
     axes.grid(visible=False, axis="x")
@@ -172,19 +208,46 @@ def _curve(axes: Any, result: DemoResult, example: Example) -> None:
     mean = np.asarray(result.policy.mean({"dose": dose}, example.columns(len(dose))))
     band = NORMAL_95 * np.asarray(result.policy.std({"dose": dose}, example.columns(len(dose))))
     patient = example.columns()
-    chosen, formula = float(result.policy.decide(patient)["dose"][0]), float(people.formula_dose(patient)[0])
-    axes.fill_between(dose, mean - band, mean + band, color=ACCENT, alpha=0.16, linewidth=0, label="95 % band")
+    chosen = float(result.policy.decide(patient)["dose"][0])
+    formula = float(people.formula_dose(patient)[0])
+    axes.fill_between(
+        dose, mean - band, mean + band, color=ACCENT, alpha=0.16, linewidth=0, label="95 % band"
+    )
     axes.plot(dose, mean, color=ACCENT, linewidth=2.2, label="Learned reward")
-    axes.plot(dose, _true_reward(example, dose), color=MUTED, linewidth=1.2, linestyle=(0, (3, 2)), label="True reward")
+    axes.plot(
+        dose,
+        _true_reward(example, dose),
+        color=MUTED,
+        linewidth=1.2,
+        linestyle=(0, (3, 2)),
+        label="True reward",
+    )
     top = float(np.interp(chosen, dose, mean))
-    axes.plot([chosen], [top], "o", color=ACCENT, markersize=7, markeredgecolor=PAPER, label="The policy's choice")
+    axes.plot(
+        [chosen],
+        [top],
+        "o",
+        color=ACCENT,
+        markersize=7,
+        markeredgecolor=PAPER,
+        label="The policy's choice",
+    )
     axes.set_title(example.title, pad=50)
     about = (
         f"{example.age:g} years, {example.height:g} cm, {example.weight:g} kg\n"
         f"{example.vkorc1}, {example.cyp2c9}\n"
         f"policy {chosen:.0f} mg, formula {formula:.0f} mg"
     )
-    axes.text(0.0, 1.03, about, transform=axes.transAxes, va="bottom", fontsize=8.5, color=MUTED, linespacing=1.35)
+    axes.text(
+        0.0,
+        1.03,
+        about,
+        transform=axes.transAxes,
+        va="bottom",
+        fontsize=8.5,
+        color=MUTED,
+        linespacing=1.35,
+    )
     axes.set(xlabel="Dose, mg/week", xlim=(0, 100), ylim=(-0.3, 1.1))
     axes.set_xticks(range(0, 100, 20))
 
@@ -196,7 +259,8 @@ def _learned(result: DemoResult, column: str, values: Floats, gene: str) -> Floa
 
 def _apart(heights: Sequence[float], gap: float) -> list[float]:
     """Heights for labels: from the lowest up, each at least `gap` above the one before."""
-    placed, floor = dict.fromkeys(range(len(heights)), 0.0), -np.inf
+    placed = dict.fromkeys(range(len(heights)), 0.0)
+    floor = -np.inf
     for i in np.argsort(heights).tolist():
         placed[i] = floor = max(heights[i], floor + gap)
     return list(placed.values())
@@ -208,13 +272,16 @@ def _true_reward(example: Example, dose: Floats) -> Floats:
     return np.array([people.reward(x, right).mean() for x in dose])
 
 
-# -- legends ---------------------------------------------------------------------------------------------------
+# -- legends --------------------------------------------------------------------------------------
 
 
 def _line_handles() -> list[Any]:
     from matplotlib.lines import Line2D
 
-    genes = [Line2D([], [], color=colour, linewidth=2.2, label=f"VKORC1 {gene}") for gene, colour in GENES.items()]
+    genes = [
+        Line2D([], [], color=colour, linewidth=2.2, label=f"VKORC1 {gene}")
+        for gene, colour in GENES.items()
+    ]
     policy = Line2D([], [], color=MUTED, linewidth=2.2, label="private policy")
     formula = Line2D([], [], color=MUTED, linewidth=1.1, linestyle=(0, (3, 2)), label="formula")
     return [*genes, policy, formula]

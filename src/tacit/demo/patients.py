@@ -1,8 +1,10 @@
-"""Simulated patients whose right dose of warfarin follows a published formula. Nobody's data is in here.
+"""Simulated patients whose right dose of warfarin follows a published formula. Nobody's data is in
+here.
 
-The formula from genotype and body to dose is the one of the International Warfarin Pharmacogenetics Consortium
-(IWPC; Klein et al., New England Journal of Medicine 2009;360:753). The population, sizes and shares of genotypes, is
-rounded from that consortium's public data set of mixed ancestry; genes and body are drawn independently.
+The formula from genotype and body to dose is the one of the International Warfarin Pharmacogenetics
+Consortium (IWPC; Klein et al., New England Journal of Medicine 2009;360:753). The population, sizes
+and shares of genotypes, is rounded from that consortium's public data set of mixed ancestry; genes
+and body are drawn independently.
 """
 
 from __future__ import annotations
@@ -13,26 +15,47 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Patients = dict[str, NDArray[Any]]
-Rng = np.random.Generator
+from tacit._typing import Floats, Rng
 
-AGE, HEIGHT, WEIGHT = (18.0, 95.0), (140.0, 200.0), (40.0, 140.0)  # years, cm, kg
+Patients = dict[str, NDArray[Any]]
+
+# years, cm, kg
+AGE = (18.0, 95.0)
+HEIGHT = (140.0, 200.0)
+WEIGHT = (40.0, 140.0)
 LARGEST_DOSE = 100.0  # mg/week
 TOLERANCE = 30.0  # mg/week away from the right dose, at which a dose is worth nothing
 
 # Share of patients. Both genes are listed from the highest dose to the lowest.
 VKORC1 = {"G/G": 0.30, "A/G": 0.35, "A/A": 0.35}
-CYP2C9 = {"*1/*1": 0.750, "*1/*2": 0.135, "*1/*3": 0.087, "*2/*2": 0.011, "*2/*3": 0.013, "*3/*3": 0.004}
+CYP2C9 = {
+    "*1/*1": 0.750,
+    "*1/*2": 0.135,
+    "*1/*3": 0.087,
+    "*2/*2": 0.011,
+    "*2/*3": 0.013,
+    "*3/*3": 0.004,
+}
 
-# The IWPC pharmacogenetic formula, for the square root of the weekly dose in mg. The terms for ancestry and for
-# interacting drugs are 0: simulated patients belong to the formula's reference group and take none of them.
-INTERCEPT, PER_DECADE, PER_CM, PER_KG = 5.6044, -0.2614, 0.0087, 0.0128
+# The IWPC pharmacogenetic formula, for the square root of the weekly dose in mg. The terms for
+# ancestry and for interacting drugs are 0: simulated patients belong to the formula's reference
+# group and take none of them.
+INTERCEPT = 5.6044
+PER_DECADE = -0.2614
+PER_CM = 0.0087
+PER_KG = 0.0128
 VKORC1_TERM = {"G/G": 0.0, "A/G": -0.8677, "A/A": -1.6974}
-CYP2C9_TERM = {"*1/*1": 0.0, "*1/*2": -0.5211, "*1/*3": -0.9357, "*2/*2": -1.0616, "*2/*3": -1.9206, "*3/*3": -2.3312}
+CYP2C9_TERM = {
+    "*1/*1": 0.0,
+    "*1/*2": -0.5211,
+    "*1/*3": -0.9357,
+    "*2/*2": -1.0616,
+    "*2/*3": -1.9206,
+    "*3/*3": -2.3312,
+}
 
-# What the formula does not explain, in the square root of mg/week. With this spread the formula's mean absolute
-# error on simulated patients is 8.6 mg/week, as it was reported for the real ones.
+# What the formula does not explain, in the square root of mg/week. With this spread the formula's
+# mean absolute error on simulated patients is 8.6 mg/week, as it was reported for the real ones.
 INDIVIDUAL = 0.99
 
 

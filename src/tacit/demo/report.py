@@ -35,7 +35,9 @@ def write_picture(result: DemoResult, path: str | Path) -> Path:
 def _drawn(result: DemoResult) -> dict[str, str]:
     with canvas.drawing():
         return {
-            draw.__name__: canvas.inline_svg(draw(result), draw.__name__, escape((draw.__doc__ or "").strip()))
+            draw.__name__: canvas.inline_svg(
+                draw(result), draw.__name__, escape((draw.__doc__ or "").strip())
+            )
             for draw in figures.ALL
         }
 
@@ -70,36 +72,71 @@ def _headline(result: DemoResult) -> str:
 
 def _lead(result: DemoResult) -> str:
     return (
-        f"{result.rounds:,} simulated patients each received a random dose of warfarin, and it was noted how well it "
+        f"{result.rounds:,} simulated patients each received a random dose of warfarin, and it was "
+        "noted how well it "
         "went. "
-        f"One differentially private release (&epsilon;&nbsp;=&nbsp;{result.epsilon:g}) turned that into a policy that "
-        "picks a dose from age, body and two genes, and that reveals next to nothing about any one of them."
+        f"One differentially private release (&epsilon;&nbsp;=&nbsp;{result.epsilon:g}) turned "
+        "that into a policy that "
+        "picks a dose from age, body and two genes, and that reveals next to nothing about any one "
+        "of them."
     )
 
 
 def _tiles(result: DemoResult) -> list[str]:
     tiles = [
         ("own", f"{result.reward_private:.3f}", "mean reward of the private policy"),
-        ("", f"{result.reward_best_fixed:.3f}", f"best fixed dose, {result.best_fixed_dose:g} mg a week"),
+        (
+            "",
+            f"{result.reward_best_fixed:.3f}",
+            f"best fixed dose, {result.best_fixed_dose:g} mg a week",
+        ),
         ("", f"{result.reward_formula:.3f}", "published formula"),
-        ("", f"&epsilon; = {result.epsilon:g}", f"&delta; = {result.delta:g}, spent once, for all decisions"),
+        (
+            "",
+            f"&epsilon; = {result.epsilon:g}",
+            f"&delta; = {result.delta:g}, spent once, for all decisions",
+        ),
     ]
-    return [f'<li class="{kind}"><strong>{value}</strong><span>{says}</span></li>' for kind, value, says in tiles]
+    return [
+        f'<li class="{kind}"><strong>{value}</strong><span>{says}</span></li>'
+        for kind, value, says in tiles
+    ]
 
 
 def _facts(result: DemoResult) -> list[str]:
     rows = [
         ("Rounds", f"{result.rounds:,}", "simulated patients, each with a uniformly random dose"),
-        ("Budget spent", f"&rho; = {result.rho_spent:.4g}", "zero-concentrated; charged before the noise is drawn"),
+        (
+            "Budget spent",
+            f"&rho; = {result.rho_spent:.4g}",
+            "zero-concentrated; charged before the noise is drawn",
+        ),
         ("Rank", f"{result.rank}", "numbers released, one for each landmark of the kernel"),
-        ("Regularisation &tau;", f"{result.tau:.3g}", "chosen before any data, for the best predicted accuracy"),
+        (
+            "Regularisation &tau;",
+            f"{result.tau:.3g}",
+            "chosen before any data, for the best predicted accuracy",
+        ),
         ("Clip", f"{result.clip:.3g}", "the largest influence one patient may have"),
-        ("Gain over the best fixed dose", f"{_signed(result.gain.reward)} &plusmn; {result.gain.margin:.4f}",
-         "same patients, 95&nbsp;% confidence interval"),
-        ("Fresh patients", f"{len(result.tested.right):,}", "on whom all figures of this page were measured"),
-        ("Time", f"{result.seconds:.1f} s", "from the first coin to the last fresh patient, without this page"),
-    ]  # fmt: skip
-    return [f"<tr><th>{name}</th><td>{value}</td><td>{says}</td></tr>" for name, value, says in rows]
+        (
+            "Gain over the best fixed dose",
+            f"{_signed(result.gain.reward)} &plusmn; {result.gain.margin:.4f}",
+            "same patients, 95&nbsp;% confidence interval",
+        ),
+        (
+            "Fresh patients",
+            f"{len(result.tested.right):,}",
+            "on whom all figures of this page were measured",
+        ),
+        (
+            "Time",
+            f"{result.seconds:.1f} s",
+            "from the first coin to the last fresh patient, without this page",
+        ),
+    ]
+    return [
+        f"<tr><th>{name}</th><td>{value}</td><td>{says}</td></tr>" for name, value, says in rows
+    ]
 
 
 def _signed(value: float) -> str:

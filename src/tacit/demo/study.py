@@ -1,4 +1,5 @@
-"""The study: explore with random doses, release once, and see how the policy does on patients it never met."""
+"""The study: explore with random doses, release once, and see how the policy does on patients it
+never met."""
 
 from __future__ import annotations
 
@@ -11,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from tacit._typing import Floats
 from tacit.core import Budget, Ledger
 from tacit.demo import patients as people
-from tacit.demo.patients import Floats, Patients
+from tacit.demo.patients import Patients
 from tacit.design import Design
 from tacit.domains import Box, Categories, Mixed
 from tacit.errors import InputError
@@ -37,7 +39,8 @@ class Measured:
 
 @dataclass(frozen=True, eq=False)
 class Tested:
-    """Fresh simulated patients, the dose that is right for each, and what the formula and the policy give them."""
+    """Fresh simulated patients, the dose that is right for each, and what the formula and the
+    policy give them."""
 
     patients: Patients
     right: Floats
@@ -47,7 +50,8 @@ class Tested:
 
 @dataclass(frozen=True, eq=False)
 class DemoResult:
-    """What came of the study: released numbers and figures on fresh patients. Nothing of the explored ones."""
+    """What came of the study: released numbers and figures on fresh patients. Nothing of the
+    explored ones."""
 
     rounds: int
     epsilon: float
@@ -122,8 +126,9 @@ class DemoResult:
 def dosing_problem() -> Problem:
     """Which weekly dose for which patient? Everything here is known before the study.
 
-    A reward that falls over 30 mg/week bends within a quarter of the dose range. It changes more slowly with age,
-    weight and genes, and least with height. Who will come is drawn from the simulator's population.
+    A reward that falls over 30 mg/week bends within a quarter of the dose range. It changes more
+    slowly with age, weight and genes, and least with height. Who will come is drawn from the
+    simulator's population.
     """
     low, high = zip(people.AGE, people.HEIGHT, people.WEIGHT, strict=True)
     return Problem(
@@ -151,18 +156,24 @@ def run_demo(
 ) -> DemoResult:
     """A whole study on simulated patients.
 
-    `seed` makes the patients, the random doses and the design's coins. The privacy noise has no seed: it is OpenDP's,
-    charged to a ledger of its own, so two runs with one seed differ a little.
+    `seed` makes the patients, the random doses and the design's coins. The privacy noise has no
+    seed: it is OpenDP's, charged to a ledger of its own, so two runs with one seed differ a little.
     """
     started = time.perf_counter()
     if not isinstance(patients_to_test, int) or patients_to_test < 2:
-        raise InputError(f"patients_to_test must be a whole number of at least 2, got {patients_to_test!r}.")
+        raise InputError(
+            f"patients_to_test must be a whole number of at least 2, got {patients_to_test!r}."
+        )
     if not isinstance(seed, int) or seed < 0:
         raise InputError(f"seed must be a whole number of at least 0, got {seed!r}.")
-    coins, study, test = (np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(3))
+    coins, study, test = (
+        np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(3)
+    )
 
     budget = Budget(epsilon=epsilon, delta=delta)
-    design = Design.build(dosing_problem(), horizon=rounds, budget=budget, rng=coins, rank=RANK, progress=progress)
+    design = Design.build(
+        dosing_problem(), horizon=rounds, budget=budget, rng=coins, rank=RANK, progress=progress
+    )
     policy, rho_spent = _explore_and_release(design, study, progress)
 
     progress("fresh patients", 0, patients_to_test)
@@ -172,13 +183,28 @@ def run_demo(
     gain = _measure(rewards["private"] - rewards["best_fixed"])
     measured = {name: _measure(reward) for name, reward in rewards.items()}
     return DemoResult(
-        rounds, epsilon, delta, seed, fixed_dose, **measured, gain=gain, rank=design.rank, tau=design.tau,
-        clip=design.clip, rho_spent=rho_spent, seconds=time.perf_counter() - started, policy=policy, tested=tested,
-    )  # fmt: skip
+        rounds,
+        epsilon,
+        delta,
+        seed,
+        fixed_dose,
+        **measured,
+        gain=gain,
+        rank=design.rank,
+        tau=design.tau,
+        clip=design.clip,
+        rho_spent=rho_spent,
+        seconds=time.perf_counter() - started,
+        policy=policy,
+        tested=tested,
+    )
 
 
-def _explore_and_release(design: Design, rng: np.random.Generator, progress: Progress) -> tuple[Policy, float]:
-    """The private part: `horizon` patients, each given a uniformly random dose, and one charged release."""
+def _explore_and_release(
+    design: Design, rng: np.random.Generator, progress: Progress
+) -> tuple[Policy, float]:
+    """The private part: `horizon` patients, each given a uniformly random dose, and one charged
+    release."""
     n = design.horizon
     came = people.sample_patients(n, rng)
     dose = rng.uniform(0.0, people.LARGEST_DOSE, size=n)
@@ -215,8 +241,10 @@ def _rewards(tested: Tested) -> tuple[float, dict[str, Floats]]:
 
 
 def _uniform_reward(right: Floats) -> Floats:
-    """The expected reward of a uniformly random dose, exactly: the area under a triangle, less what sticks out."""
-    w, top = people.TOLERANCE, people.LARGEST_DOSE
+    """The expected reward of a uniformly random dose, exactly: the area under a triangle, less what
+    sticks out."""
+    w = people.TOLERANCE
+    top = people.LARGEST_DOSE
     outside = np.maximum(0.0, w - right) ** 2 + np.maximum(0.0, w - (top - right)) ** 2
     return np.asarray((w - outside / (2.0 * w)) / top)
 

@@ -1,6 +1,7 @@
 """The design: everything that is fixed before private data is touched. All of it is public.
 
-landmarks U -> phi(w) = L^-1 k_U(w) -> q(w) = A phi(w), A'A = (T E[phi phi'] + tau I)^-1 -> clip |q| at s
+landmarks U -> phi(w) = L^-1 k_U(w) -> q(w) = A phi(w), A'A = (T E[phi phi'] + tau I)^-1 -> clip |q|
+at s
 """
 
 from __future__ import annotations
@@ -15,11 +16,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit import linalg
-from tacit.arrays import NUMPY, Array, Engine, engine
+from tacit._typing import Array, Floats
 from tacit.contexts import Drawn
 from tacit.core import Budget, Cohort, Encoding, private_sum
-from tacit.design.choices import NOISE, SIGNAL, choose_landmarks, choose_layout, default_rank, first_part, tune
+from tacit.design.choices import (
+    NOISE,
+    SIGNAL,
+    choose_landmarks,
+    choose_layout,
+    default_rank,
+    first_part,
+    tune,
+)
 from tacit.design.cube import WellSpread, evenly
 from tacit.design.earlier import Earlier
 from tacit.design.features import Features, KernelMap, Moments, shrinkage
@@ -28,9 +36,10 @@ from tacit.design.public import PublicPoints, largest_influence, law_of, second_
 from tacit.design.tuning import influence_quantile
 from tacit.errors import InputError
 from tacit.kernels import one_by_one, sees_batches
+from tacit.numerics import linalg
+from tacit.numerics.engine import NUMPY, Engine, engine
 from tacit.problem import Problem
 from tacit.progress import Progress, silent
-from tacit.tables import Floats
 
 if TYPE_CHECKING:
     from tacit.statistic import Statistic
@@ -38,7 +47,9 @@ if TYPE_CHECKING:
 CLIP_POINTS = 8192
 LAW_POINTS = 32_768
 KEPT_CONTEXTS = LAW_POINTS // 2  # of the problem's generator
-ELSEWHERE = 0.1  # what contexts that the generator may not know weigh against its own, before they are fitted to counts
+# what contexts that the generator may not know weigh against its own, before they are fitted to
+# counts
+ELSEWHERE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +69,9 @@ class Design:
     earlier: Earlier | None = None  # records tell what this got wrong
     whole: Budget | None = None  # of two looks at the same records, of which this is the first
     expected: Floats | None = None  # contexts that the problem's generator drew, if it has one
-    simulated: bool = False  # a part of what it was made from, which may not be kept, is marked as not private
+    simulated: bool = (
+        False  # a part of what it was made from, which may not be kept, is marked as not private
+    )
 
     @classmethod
     def build(
@@ -85,16 +98,17 @@ class Design:
     ) -> Design:
         """Builds a design from public coins.
 
-        `unit` says whom the guarantee is for: one "record", or one "user" with all of their records together.
-        `rank` is the largest number of landmarks (fewer where the kernel needs fewer): 500, or up to 1000 where there
-        are far more rounds. `tau` and `clip` are chosen by predicted accuracy unless given; `clip=math.inf` is the
-        paper's unclipped influence. `signal` and `noise` are guesses of the standard deviations of the reward function
-        and of the noise, in units of half the reward range.
-        `context_share` of the budget learns who really comes, for the decoder: 15 % where the problem has no generator,
-        5 % to check the one it has; `plain` releases USCA's own statistic and nothing else. `looks=2` keeps most of the
-        budget for a second look at the same records, which is more accurate (`tacit.refine`; it also passes `earlier`).
-        `device="cuda"` does the heavy work on a GPU. `landmarks` and `public_points` (a number, or the points in unit
-        coordinates) are for experts and tests.
+        `unit` says whom the guarantee is for: one "record", or one "user" with all of their records
+        together. `rank` is the largest number of landmarks (fewer where the kernel needs fewer):
+        500, or up to 1000 where there are far more rounds. `tau` and `clip` are chosen by predicted
+        accuracy unless given; `clip=math.inf` is the paper's unclipped influence. `signal` and
+        `noise` are guesses of the standard deviations of the reward function and of the noise, in
+        units of half the reward range. `context_share` of the budget learns who really comes, for
+        the decoder: 15 % where the problem has no generator, 5 % to check the one it has; `plain`
+        releases USCA's own statistic and nothing else. `looks=2` keeps most of the budget for a
+        second look at the same records, which is more accurate (`tacit.refine`; it also passes
+        `earlier`). `device="cuda"` does the heavy work on a GPU. `landmarks` and `public_points` (a
+        number, or the points in unit coordinates) are for experts and tests.
         """
         rng = _generator(rng)
         _check(horizon, budget, rank, tau, clip, context_share)
@@ -116,16 +130,32 @@ class Design:
             d, V = earlier.design.spectrum
         d = np.maximum(d, 0.0)
         scale = np.sqrt(horizon * d + tau)
-        A = (V / scale) @ V.T  # the symmetric root: no free signs, so the same coins give the same design everywhere
+        A = (
+            (V / scale) @ V.T
+        )  # the symmetric root: no free signs, so the same coins give the same design everywhere
         if clip is None:
             clip = influence_quantile(features(points.take(CLIP_POINTS)) @ A.T)
         elif math.isinf(clip):
             clip = largest_influence(features, A, points)
         law = law_of(features, A, clip, points, engine(device), progress)
-        layout = choose_layout(problem, features.rank, budget, context_share, plain, first=whole is not None)
+        layout = choose_layout(
+            problem, features.rank, budget, context_share, plain, first=whole is not None
+        )
         expected = None if problem.generator is None else problem.draw_contexts(KEPT_CONTEXTS, rng)
         return cls(
-            problem, horizon, budget, features, A, float(tau), float(clip), law, layout, unit, earlier, whole, expected
+            problem,
+            horizon,
+            budget,
+            features,
+            A,
+            float(tau),
+            float(clip),
+            law,
+            layout,
+            unit,
+            earlier,
+            whole,
+            expected,
         )
 
     @property
@@ -134,8 +164,11 @@ class Design:
 
     @property
     def private(self) -> bool:
-        """False if anything that it was made from is marked as not private, and so is every policy that comes of it."""
-        before = self.earlier is None or (self.earlier.guarantee.private and self.earlier.design.private)
+        """False if anything that it was made from is marked as not private, and so is every policy
+        that comes of it."""
+        before = self.earlier is None or (
+            self.earlier.guarantee.private and self.earlier.design.private
+        )
         return before and self.problem.private and not self.simulated
 
     @property
@@ -165,15 +198,23 @@ class Design:
 
     @cached_property
     def _influences(self) -> KernelMap:
-        return KernelMap(self.problem.k, self.features.U, np.ascontiguousarray(self.influence_map.T))
+        return KernelMap(
+            self.problem.k, self.features.U, np.ascontiguousarray(self.influence_map.T)
+        )
 
     def influence(self, points: Floats) -> Floats:
-        """Rows q(w), not clipped. `|q(w)|` is the paper's sigmabar(w). Row i depends on point i alone."""
+        """Rows q(w), not clipped. `|q(w)|` is the paper's sigmabar(w). Row i depends on point i
+        alone."""
         map = self._influences
-        return map(points) if sees_batches(map.kernel) else one_by_one(map.kernel, points, map.U) @ map.R
+        return (
+            map(points)
+            if sees_batches(map.kernel)
+            else one_by_one(map.kernel, points, map.U) @ map.R
+        )
 
     def writer(self, engine: Engine) -> Callable[[Array, Array, Array], Array]:
-        """What records write into the sum: (points, y, known) to rows of norm at most 1 (up to rounding)."""
+        """What records write into the sum: (points, y, known) to rows of norm at most 1 (up to
+        rounding)."""
         if engine not in self._writers:
             self._writers[engine] = self._writer(engine)
         return self._writers[engine]
@@ -184,14 +225,25 @@ class Design:
         return {}
 
     def _writer(self, engine: Engine) -> Callable[[Array, Array, Array], Array]:
-        problem, layout, clip, at = self.problem, self.layout, self.clip, self.problem.actions.dimension
-        U, R = engine.put(self.features.U), engine.put(self._influences.R)
-        kernel = engine.fused(problem.k.__call__) if sees_batches(problem.k) else partial(one_by_one, problem.k)
-        earlier, weights = self.earlier, engine.put(self.earlier.weights if self.earlier else [])
+        problem = self.problem
+        layout = self.layout
+        clip = self.clip
+        at = self.problem.actions.dimension
+        U = engine.put(self.features.U)
+        R = engine.put(self._influences.R)
+        kernel = (
+            engine.fused(problem.k.__call__)
+            if sees_batches(problem.k)
+            else partial(one_by_one, problem.k)
+        )
+        earlier = self.earlier
+        weights = engine.put(self.earlier.weights if self.earlier else [])
 
         def finish(k_U: Array, q: Array, points: Array, y: Array, known: Array) -> Array:
             if earlier is not None:
-                y = known * engine.xp.clip((y - earlier.level - k_U @ weights) / earlier.reach, -1.0, 1.0)
+                y = known * engine.xp.clip(
+                    (y - earlier.level - k_U @ weights) / earlier.reach, -1.0, 1.0
+                )
             return layout.rows(q, shrinkage(q, clip) / clip, y, points[:, at:], known)
 
         fused = engine.fused(finish)
@@ -214,30 +266,43 @@ class Design:
         return law_of(self.features, self.whitening, self.clip, supply, NUMPY, silent)
 
     def points_given(self, counts: Floats, noise: float, records: int) -> Floats | None:
-        """Points like those of the records, given noisy counts of their contexts: the same public coins every time.
+        """Points like those of the records, given noisy counts of their contexts: the same public
+        coins every time.
 
-        Where the problem has a generator, its contexts are weighted as the counts demand, together with some that only
-        the counts know of. None where they demand nothing: the generator stands.
+        Where the problem has a generator, its contexts are weighted as the counts demand, together
+        with some that only the counts know of. None where they demand nothing: the generator
+        stands.
         """
-        problem, cells, rng = self.problem, self.layout.cells, np.random.default_rng(int(self.fingerprint, 16))
+        problem = self.problem
+        cells = self.layout.cells
+        rng = np.random.default_rng(int(self.fingerprint, 16))
         assert cells is not None
         believed = None if self.expected is None else cells.onehot(self.expected).mean(axis=0)
         laws = cells.laws(counts, noise, records, believed)
         if believed is not None and np.allclose(np.concatenate(laws), believed):
             return None
         cube = WellSpread(cells.columns + problem.actions.cube_dimension, rng).take(LAW_POINTS)
-        contexts, cube = cells.from_cube(laws, cube[:, : cells.columns]), cube[:, cells.columns :]
+        contexts = cells.from_cube(laws, cube[:, : cells.columns])
+        cube = cube[:, cells.columns :]
         if self.expected is not None:
             contexts[:KEPT_CONTEXTS] = self.expected
             weights = np.where(np.arange(LAW_POINTS) < KEPT_CONTEXTS, 1.0, ELSEWHERE)
             contexts = contexts[evenly(cells.fitted(contexts, weights, laws))]
-        actions = problem.actions.from_cube(cube) if problem.play is None else problem.draw_actions(LAW_POINTS, rng)
+        actions = (
+            problem.actions.from_cube(cube)
+            if problem.play is None
+            else problem.draw_actions(LAW_POINTS, rng)
+        )
         return np.hstack([actions, contexts])
 
-    def statistic(self, device: str | Engine | None = None, cohort: Cohort | None = None) -> Statistic:
-        """An empty statistic of this design, ready for private records; `device="cuda"` works on a GPU.
+    def statistic(
+        self, device: str | Engine | None = None, cohort: Cohort | None = None
+    ) -> Statistic:
+        """An empty statistic of this design, ready for private records; `device="cuda"` works on a
+        GPU.
 
-        With a `cohort` it takes records of that cohort only, and its releases are charged to that cohort's account.
+        With a `cohort` it takes records of that cohort only, and its releases are charged to that
+        cohort's account.
         """
         from tacit.statistic import Statistic
 
@@ -245,8 +310,8 @@ class Design:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Names this design in the ledger. It changes with the problem, a landmark or a setting, and not with the last
-        bits of a matrix product, which differ between machines."""
+        """Names this design in the ledger. It changes with the problem, a landmark or a setting,
+        and not with the last bits of a matrix product, which differ between machines."""
         digest = hashlib.sha256(np.ascontiguousarray(self.features.U, dtype="<f8").tobytes())
         numbers = [f"{value:.6e}" for value in (self.tau, self.clip, np.trace(self.whitening))]
         if self.earlier is not None:
@@ -254,7 +319,14 @@ class Design:
             numbers += [f"{np.linalg.norm(self.features.L.T @ self.earlier.weights):.4e}"]
         digest.update(
             json.dumps(
-                [self.problem.spec(), self.horizon, str(self.budget), self.unit, self.layout.context_share, numbers]
+                [
+                    self.problem.spec(),
+                    self.horizon,
+                    str(self.budget),
+                    self.unit,
+                    self.layout.context_share,
+                    numbers,
+                ]
             ).encode()
         )
         return digest.hexdigest()[:32]
@@ -290,7 +362,8 @@ class Design:
 
     @classmethod
     def restore(cls, problem: Problem, facts: dict[str, Any], arrays: dict[str, Floats]) -> Design:
-        """The inverse of `facts()` and `arrays()`. A generator that was not kept draws from what is left of it."""
+        """The inverse of `facts()` and `arrays()`. A generator that was not kept draws from what is
+        left of it."""
         expected = arrays.get("expected")
         private = bool(facts.get("private", True))
         if problem.generator is None and expected is not None:
@@ -307,7 +380,12 @@ class Design:
             clip=facts["clip"],
             moments=Moments(arrays["signal"], arrays["energy"], arrays["mean"]),
             layout=choose_layout(
-                problem, features.rank, budget, facts["context_share"], facts["plain"], bool(facts.get("whole"))
+                problem,
+                features.rank,
+                budget,
+                facts["context_share"],
+                facts["plain"],
+                bool(facts.get("whole")),
             ),
             unit=facts["unit"],
             earlier=Earlier.restore(partial(cls.restore, problem), facts["earlier"], arrays)
@@ -341,12 +419,21 @@ def _generator(rng: np.random.Generator | int) -> np.random.Generator:
 
 
 def _check(
-    horizon: int, budget: Budget, rank: int | None, tau: float | None, clip: float | None, context_share: float | None
+    horizon: int,
+    budget: Budget,
+    rank: int | None,
+    tau: float | None,
+    clip: float | None,
+    context_share: float | None,
 ) -> None:
     if not isinstance(horizon, int | np.integer) or horizon < 1:
-        raise InputError(f"horizon must be a whole number of rounds of at least 1, got {horizon!r}.")
+        raise InputError(
+            f"horizon must be a whole number of rounds of at least 1, got {horizon!r}."
+        )
     if not isinstance(budget, Budget):
-        raise InputError(f"budget must be a tacit.Budget, got {budget!r}: write Budget(epsilon=1.0, delta=1e-6).")
+        raise InputError(
+            f"budget must be a tacit.Budget, got {budget!r}: write Budget(epsilon=1.0, delta=1e-6)."
+        )
     if rank is not None and (not isinstance(rank, int | np.integer) or rank < 1):
         raise InputError(f"rank must be a whole number of at least 1, got {rank!r}.")
     _ = budget.amount(budget.measure)  # a budget too small to be counted fails here
@@ -354,4 +441,7 @@ def _check(
         if value is not None and not value > 0:
             raise InputError(f"{name} must be positive, got {value!r}.")
     if context_share is not None and not 0 <= context_share < 0.9:
-        raise InputError(f"context_share must be in [0, 0.9), got {context_share!r}: it is a share of the budget.")
+        raise InputError(
+            f"context_share must be in [0, 0.9), got {context_share!r}: it is a share of the "
+            "budget."
+        )

@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
 
-from tacit import linalg
-from tacit.arrays import Engine
+from tacit._typing import Array, Floats
 from tacit.kernels import Kernel
-from tacit.tables import Floats
+from tacit.numerics import linalg
+from tacit.numerics.engine import Engine
 
 CHUNK = 2048
 TINY = float(np.finfo(np.float64).tiny)
-Array = Any
 
 
 @dataclass(frozen=True, eq=False)
 class KernelMap:
-    """w -> k_U(w)' R: one kernel row and one matrix product, on any engine. Features and influences are such maps."""
+    """w -> k_U(w)' R: one kernel row and one matrix product, on any engine. Features and influences
+    are such maps."""
 
     kernel: Kernel
     U: Array
@@ -83,8 +82,11 @@ class Moments:
 
 def moments(Phi: Array, q: Array, clip: float) -> Moments:
     """All moments from rows of features and their influences."""
-    qs, n = clipped(q, clip), Phi.shape[0]
-    return Moments(signal=qs.T @ Phi / n, energy=qs.T @ qs / n, mean=array_namespace(qs).sum(qs, axis=0) / n)
+    qs = clipped(q, clip)
+    n = Phi.shape[0]
+    return Moments(
+        signal=qs.T @ Phi / n, energy=qs.T @ qs / n, mean=array_namespace(qs).sum(qs, axis=0) / n
+    )
 
 
 def clipped(q: Array, clip: float) -> Array:

@@ -6,19 +6,22 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tacit.arrays import NUMPY, Array, Engine, to_numpy
+from tacit._typing import Array, Floats
 from tacit.design.cube import WellSpread
 from tacit.design.features import CHUNK, Features, Moments, chunks, moments
+from tacit.numerics.engine import NUMPY, Engine, to_numpy
 from tacit.problem import Problem
 from tacit.progress import Progress
-from tacit.tables import Floats
 
 
 class PublicPoints:
     """A supply of public points: fresh draws, or a given array walked through in order."""
 
-    def __init__(self, problem: Problem, given: Floats | int | None, rng: np.random.Generator) -> None:
-        self._problem, self._rng = problem, rng
+    def __init__(
+        self, problem: Problem, given: Floats | int | None, rng: np.random.Generator
+    ) -> None:
+        self._problem = problem
+        self._rng = rng
         self._given = given if isinstance(given, np.ndarray) else None
         self._total = given if isinstance(given, int) else None
         self._cube: WellSpread | None = None
@@ -32,7 +35,8 @@ class PublicPoints:
         return self._fresh(n) if self._given is None else self._given[:n]
 
     def _fresh(self, n: int) -> Floats:
-        """Well-spread where all laws are uniform: then sums over them are far closer to the integrals."""
+        """Well-spread where all laws are uniform: then sums over them are far closer to the
+        integrals."""
         problem = self._problem
         if problem.play is not None or problem.generator is not None:
             return problem.public_points(n, self._rng)
@@ -40,7 +44,9 @@ class PublicPoints:
         if self._cube is None:
             self._cube = WellSpread(at + problem.contexts.cube_dimension, self._rng)
         u = self._cube.take(n)
-        return np.hstack([problem.actions.from_cube(u[:, :at]), problem.contexts.from_cube(u[:, at:])])
+        return np.hstack(
+            [problem.actions.from_cube(u[:, :at]), problem.contexts.from_cube(u[:, at:])]
+        )
 
     def stream(self, rank: int, on: Engine) -> Iterator[Array]:
         start = 0
@@ -50,13 +56,18 @@ class PublicPoints:
 
 
 def public_total(rank: int) -> int:
-    """How many public points: the relative error of a rank x rank covariance from M points is about sqrt(rank / M)."""
+    """How many public points: the relative error of a rank x rank covariance from M points is about
+    sqrt(rank / M)."""
     return int(np.clip(100 * rank, 20_000, 200_000))
 
 
-def second_moment(features: Features, points: PublicPoints, on: Engine, progress: Progress) -> Floats:
+def second_moment(
+    features: Features, points: PublicPoints, on: Engine, progress: Progress
+) -> Floats:
     """E[phi phi'] in chunks: memory rank^2 whatever the number of points."""
-    phi, total, done = features.map.on(on), on.put(np.zeros((features.rank, features.rank))), 0
+    phi = features.map.on(on)
+    total = on.put(np.zeros((features.rank, features.rank)))
+    done = 0
     for chunk in points.stream(features.rank, on):
         Phi = phi(chunk)
         total += Phi.T @ Phi
@@ -65,9 +76,13 @@ def second_moment(features: Features, points: PublicPoints, on: Engine, progress
     return to_numpy(total) / done
 
 
-def law_of(features: Features, A: Floats, clip: float, points: PublicPoints, on: Engine, progress: Progress) -> Moments:
-    phi, root = features.map.on(on), on.put(A.T)
-    total, done = [on.put(np.zeros(shape)) for shape in (A.shape, A.shape, len(A))], 0
+def law_of(
+    features: Features, A: Floats, clip: float, points: PublicPoints, on: Engine, progress: Progress
+) -> Moments:
+    phi = features.map.on(on)
+    root = on.put(A.T)
+    total = [on.put(np.zeros(shape)) for shape in (A.shape, A.shape, len(A))]
+    done = 0
     for chunk in points.stream(features.rank, on):
         Phi = phi(chunk)
         part = moments(Phi, Phi @ root, clip)
@@ -82,6 +97,7 @@ def law_of(features: Features, A: Floats, clip: float, points: PublicPoints, on:
 def largest_influence(features: Features, A: Floats, points: PublicPoints) -> float:
     """No clip in effect: above every influence seen, and above what a unit feature could have."""
     seen = max(
-        float(np.linalg.norm(features(chunk) @ A.T, axis=1).max()) for chunk in points.stream(features.rank, NUMPY)
+        float(np.linalg.norm(features(chunk) @ A.T, axis=1).max())
+        for chunk in points.stream(features.rank, NUMPY)
     )
     return max(seen, float(np.linalg.norm(A, 2)))

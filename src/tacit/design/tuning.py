@@ -1,31 +1,42 @@
-"""Choosing `tau`: the regularisation that leaves the least posterior variance, predicted before any data.
+"""Choosing `tau`: the regularisation that leaves the least posterior variance, predicted before any
+data.
 
-All of it happens in the eigenbasis of `Lambda = E[phi phi']`, where `Ztilde = T Lambda + tau I` is diagonal.
+All of it happens in the eigenbasis of `Lambda = E[phi phi']`, where `Ztilde = T Lambda + tau I` is
+diagonal.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from tacit._typing import Floats
 from tacit.design.features import moments
-from tacit.tables import Floats
 
 TAUS = tuple(float(tau) for tau in np.geomspace(1.0, 1000.0, 13))
 CLIP_QUANTILE = 0.5
 
 
 def predicted_variance(
-    Phi: Floats, d: Floats, tau: float, *, horizon: int, multiplier: float, signal: float, noise: float
+    Phi: Floats,
+    d: Floats,
+    tau: float,
+    *,
+    horizon: int,
+    multiplier: float,
+    signal: float,
+    noise: float,
 ) -> float:
     """Mean posterior variance of `f` over the public points if the study were run with this `tau`.
 
-    `Phi` are features in the eigenbasis, `d` the eigenvalues; `signal` and `noise` are standard deviations of
-    the reward function and of the reward around it, in units of half the reward range.
+    `Phi` are features in the eigenbasis, `d` the eigenvalues; `signal` and `noise` are standard
+    deviations of the reward function and of the reward around it, in units of half the reward
+    range.
 
         N = T (E f^2 + R^2) E[q_s q_s'] + (2 s m)^2 I
         V = v I - v^2 G'(v G G' + N)^-1 G,   G = T E[q_s phi']
     """
-    v, T = signal**2, horizon
+    v = signal**2
+    T = horizon
     q = Phi / np.sqrt(T * d + tau)
     s = influence_quantile(q)
     law = moments(Phi, q, s)
@@ -38,13 +49,15 @@ def predicted_variance(
 def influence_quantile(q: Floats) -> float:
     """The clip `s`: half of the public points lie above it.
 
-    The predicted variance is flat below the median and rises above it: a few points of large influence would
-    set the noise for everybody.
+    The predicted variance is flat below the median and rises above it: a few points of large
+    influence would set the noise for everybody.
     """
     return float(np.quantile(np.linalg.norm(q, axis=1), CLIP_QUANTILE))
 
 
-def choose_tau(Phi: Floats, d: Floats, *, horizon: int, multiplier: float, signal: float, noise: float) -> float:
+def choose_tau(
+    Phi: Floats, d: Floats, *, horizon: int, multiplier: float, signal: float, noise: float
+) -> float:
     """The best of a fixed grid of `tau`."""
     return min(
         TAUS,

@@ -11,9 +11,22 @@ from tacit.domains.records import record_points, sees_batches
 from tacit.domains.schema import kinds_of
 from tacit.domains.simplex import Simplex
 
-REGISTRY: dict[str, type] = {cls.__name__.lower(): cls for cls in (Ball, Box, Catalogue, Categories, Mixed, Simplex)}
+REGISTRY: dict[str, type] = {
+    cls.__name__.lower(): cls for cls in (Ball, Box, Catalogue, Categories, Mixed, Simplex)
+}
 
 __all__ = [
-    "Ball", "Box", "Catalogue", "Categories", "Declared", "Domain", "Mixed", "REGISTRY", "Simplex", "contexts_beside",
-    "kinds_of", "record_points", "sees_batches",
-]  # fmt: skip
+    "Ball",
+    "Box",
+    "Catalogue",
+    "Categories",
+    "Declared",
+    "Domain",
+    "Mixed",
+    "REGISTRY",
+    "Simplex",
+    "contexts_beside",
+    "kinds_of",
+    "record_points",
+    "sees_batches",
+]

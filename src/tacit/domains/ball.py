@@ -8,26 +8,31 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.domains.base import Domain, Rng, bounded
+from tacit._typing import Floats, Rng
+from tacit.domains.base import Domain, bounded
 from tacit.domains.naming import coordinate_names, is_unnamed
 from tacit.errors import InputError
-from tacit.tables import Columns, Floats, floats, number, numbers
+from tacit.tables import Columns, floats, number, numbers
 
 
 @dataclass(frozen=True)
 class Ball(Domain):
-    """All points within `radius` of `centre`. Unit coordinates measure in diameters, the centre at 1/2."""
+    """All points within `radius` of `centre`. Unit coordinates measure in diameters, the centre at
+    1/2."""
 
     centre: Sequence[float]
     radius: float = 1.0
     names: Sequence[str] = ()  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        centre, radius = np.atleast_1d(numbers(self.centre)), number(self.radius)
+        centre = np.atleast_1d(numbers(self.centre))
+        radius = number(self.radius)
         if centre.ndim != 1 or not centre.size or not np.isfinite(centre).all():
             raise InputError(f"the centre of a Ball must be a finite vector, got {self.centre!r}.")
         if not (math.isfinite(2 * radius) and radius > 0):
-            raise InputError(f"the radius of a Ball must be positive and finite, got {self.radius!r}.")
+            raise InputError(
+                f"the radius of a Ball must be positive and finite, got {self.radius!r}."
+            )
         object.__setattr__(self, "centre", tuple(centre.tolist()))
         object.__setattr__(self, "radius", radius)
         object.__setattr__(self, "unnamed", is_unnamed(self.names))
@@ -40,7 +45,9 @@ class Ball(Domain):
     @property
     def density(self) -> float:
         d = self.dimension
-        return float(np.exp(math.lgamma(d / 2 + 1) - d / 2 * math.log(math.pi) - d * math.log(self.radius)))
+        return float(
+            np.exp(math.lgamma(d / 2 + 1) - d / 2 * math.log(math.pi) - d * math.log(self.radius))
+        )
 
     def encode(self, columns: Columns) -> Floats:
         values = np.column_stack([floats(columns[name]) for name in self.names])

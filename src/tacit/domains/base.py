@@ -1,6 +1,7 @@
 """What every domain can do. Inside, a point is its *unit coordinates*: a row of [0, 1]^dimension.
 
-Lengthscales are in these units, so a kernel does not care whether a weight is in kilograms or pounds.
+Lengthscales are in these units, so a kernel does not care whether a weight is in kilograms or
+pounds.
 """
 
 from __future__ import annotations
@@ -11,9 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.tables import Columns, Floats, Table, read
-
-Rng = np.random.Generator
+from tacit._typing import Floats, Rng
+from tacit.tables import Columns, Table, read
 
 
 class Domain(ABC):
@@ -37,7 +37,8 @@ class Domain(ABC):
 
     @abstractmethod
     def encode(self, columns: Columns) -> Floats:
-        """User's columns to unit coordinates, projected into the domain; a row that means nothing is NaN."""
+        """User's columns to unit coordinates, projected into the domain; a row that means nothing
+        is NaN."""
 
     @abstractmethod
     def decode(self, points: Floats) -> Columns:
@@ -58,15 +59,18 @@ class Domain(ABC):
 
     @abstractmethod
     def from_cube(self, cube: Floats) -> Floats:
-        """Rows of uniform numbers in (0, 1) to uniform points: a well-spread set in the cube is one in the domain."""
+        """Rows of uniform numbers in (0, 1) to uniform points: a well-spread set in the cube is one
+        in the domain."""
 
     def candidate_points(self, n: int) -> Floats:
-        """About `n` well-spread points, always the same ones; all of them where the domain is finite."""
+        """About `n` well-spread points, always the same ones; all of them where the domain is
+        finite."""
         return self.from_cube(sobol(n, self.cube_dimension))
 
     @property
     def continuous(self) -> bool:
-        """Whether moving a point a little stays inside after projection, so that a maximum can be refined."""
+        """Whether moving a point a little stays inside after projection, so that a maximum can be
+        refined."""
         return True
 
     def sample(self, n: int, rng: Rng) -> NDArray[Any]:
@@ -82,12 +86,17 @@ class Domain(ABC):
         return self._rows(self.candidate_points(n))
 
     def read(self, values: Any, what: str = "the table") -> Table:
-        """A public table, or a visitor's. Private records are read by `tacit.domains.record_points`."""
+        """A public table, or a visitor's. Private records are read by
+        `tacit.domains.record_points`."""
         return read(values, self.names, what)
 
     def _rows(self, points: Floats) -> NDArray[Any]:
         columns = list(self.decode(points).values())
-        return columns[0] if len(columns) == 1 and columns[0].dtype.kind not in "fiu" else np.column_stack(columns)
+        return (
+            columns[0]
+            if len(columns) == 1 and columns[0].dtype.kind not in "fiu"
+            else np.column_stack(columns)
+        )
 
 
 def sobol(n: int, dimension: int) -> Floats:

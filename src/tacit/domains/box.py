@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from tacit.domains.base import Domain, Rng
+from tacit._typing import Floats, Rng
+from tacit.domains.base import Domain
 from tacit.domains.naming import coordinate_names, is_unnamed
 from tacit.domains.ranges import columns_of, interval
 from tacit.errors import InputError
-from tacit.tables import Columns, Floats, floats, numbers
+from tacit.tables import Columns, floats, numbers
 
 
 @dataclass(frozen=True)
@@ -24,14 +25,18 @@ class Box(Domain):
     names: Sequence[str] = ()  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        low, high = np.atleast_1d(numbers(self.low)), np.atleast_1d(numbers(self.high))
+        low = np.atleast_1d(numbers(self.low))
+        high = np.atleast_1d(numbers(self.high))
         if low.ndim != 1 or low.shape != high.shape or not low.size:
-            raise InputError(f"a Box needs as many lows as highs, got {low.shape} and {high.shape}.")
+            raise InputError(
+                f"a Box needs as many lows as highs, got {low.shape} and {high.shape}."
+            )
         with np.errstate(over="ignore"):
             width = high - low
         if not (np.isfinite(width).all() and (width > 0).all()):
             raise InputError(
-                f"a Box needs finite low < high in every coordinate, got low={self.low!r} and high={self.high!r}."
+                f"a Box needs finite low < high in every coordinate, got low={self.low!r} and "
+                f"high={self.high!r}."
             )
         object.__setattr__(self, "low", tuple(low.tolist()))
         object.__setattr__(self, "high", tuple(high.tolist()))

@@ -20,20 +20,25 @@ NO_NUMBERS = (TEXT, TIME, LABEL, NESTED)
 
 @dataclass(frozen=True)
 class Declared:
-    """The declared columns of a table: name to an interval, a list of labels or a domain, in the table's order."""
+    """The declared columns of a table: name to an interval, a list of labels or a domain, in the
+    table's order."""
 
     columns: Mapping[str, Any]
 
     @classmethod
-    def of(cls, table: Any, ranges: Mapping[str, Any] | None, levels: Mapping[str, Any] | None) -> Declared:
-        """Checks that each declared column is in the table, and that its dtype can hold what was declared."""
+    def of(
+        cls, table: Any, ranges: Mapping[str, Any] | None, levels: Mapping[str, Any] | None
+    ) -> Declared:
+        """Checks that each declared column is in the table, and that its dtype can hold what was
+        declared."""
         kinds = kinds_of(table)
         given: dict[str, Any] = {}
         for name, value in _mapping(ranges, "ranges").items():
             _require_column(name, kinds)
             if kinds[name] in NO_NUMBERS:
                 raise InputError(
-                    f"column {name!r} holds {kinds[name]} and cannot have a range: declare its levels, or convert it."
+                    f"column {name!r} holds {kinds[name]} and cannot have a range: declare its "
+                    "levels, or convert it."
                 )
             given[name] = interval(name, value)
         for name, value in _mapping(levels, "levels").items():
@@ -50,7 +55,8 @@ class Declared:
         for name in names:
             if name not in self.columns:
                 raise InputError(
-                    f"column {name!r} has neither a range nor levels: declare ranges={{{name!r}: (low, high)}} or "
+                    f"column {name!r} has neither a range nor levels: declare "
+                    f"ranges={{{name!r}: (low, high)}} or "
                     f"levels={{{name!r}: [...]}}; they are not learned from rows."
                 )
         picked = {name: self.columns[name] for name in names}
@@ -63,16 +69,24 @@ class Declared:
 def _labels(name: str, value: Any) -> Finite:
     part = Mixed.of({name: list(value) if isinstance(value, tuple | range) else value}).parts[0]
     if not isinstance(part, Finite) or part.names != (name,):
-        raise InputError(f"the levels of {name!r} must be a list of labels or Categories, got {type(value).__name__}.")
+        raise InputError(
+            f"the levels of {name!r} must be a list of labels or Categories, got "
+            f"{type(value).__name__}."
+        )
     return part
 
 
 def _require_possible(part: Finite, kind: str) -> None:
-    """Numbers are found among labels by value, so a label that spells no number is never found in a numeric column."""
+    """Numbers are found among labels by value, so a label that spells no number is never found in a
+    numeric column."""
     name = part.names[0]
-    hopeless = kind in (NUMBER, TRUTH) and all(number(label) != number(label) for label in part.labels)
+    hopeless = kind in (NUMBER, TRUTH) and all(
+        number(label) != number(label) for label in part.labels
+    )
     if hopeless or kind == NESTED:
-        raise InputError(f"column {name!r} holds {kind} and none of its declared levels can occur in it.")
+        raise InputError(
+            f"column {name!r} holds {kind} and none of its declared levels can occur in it."
+        )
 
 
 def _require_column(name: str, kinds: Mapping[str, str]) -> None:
@@ -82,5 +96,7 @@ def _require_column(name: str, kinds: Mapping[str, str]) -> None:
 
 def _mapping(declared: Any, what: str) -> Mapping[str, Any]:
     if declared is not None and not isinstance(declared, Mapping):
-        raise InputError(f"{what} must be a mapping of column names, got {type(declared).__name__}.")
+        raise InputError(
+            f"{what} must be a mapping of column names, got {type(declared).__name__}."
+        )
     return declared or {}

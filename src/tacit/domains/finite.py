@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tacit.domains.base import Domain, Rng, bounded
+from tacit._typing import Floats, Rng
+from tacit.domains.base import Domain, bounded
 from tacit.domains.naming import coordinate_names
 from tacit.errors import InputError
-from tacit.tables import Columns, Floats, number, numbers, text
+from tacit.tables import Columns, number, numbers, text
 
 
 class Finite(Domain):
@@ -50,7 +51,9 @@ class Finite(Domain):
         # argmin |p|^2 - 2 x'p, in units of the largest coordinate of x where that is huge.
         x = np.nan_to_num(bounded(points))
         scale = np.maximum(np.abs(x).max(axis=1, keepdims=True), 1.0)
-        return np.argmin(np.sum(self._places**2, axis=1) / scale - 2 * (x / scale) @ self._places.T, axis=1)
+        return np.argmin(
+            np.sum(self._places**2, axis=1) / scale - 2 * (x / scale) @ self._places.T, axis=1
+        )
 
     def sample_points(self, n: int, rng: Rng) -> Floats:
         return self._places[rng.integers(len(self.labels), size=n)]
@@ -72,33 +75,42 @@ class Finite(Domain):
     def _settle(self, labels: Sequence[Any], places: Floats) -> None:
         if any(label is None or label != label for label in labels):
             raise InputError(
-                f"the labels of {type(self).__name__} must not be None or NaN, which mean that one is missing."
+                f"the labels of {type(self).__name__} must not be None or NaN, which mean that one "
+                "is missing."
             )
         texts = [text(label) if isinstance(label, str | bytes) else str(label) for label in labels]
         values = [number(label) for label in labels]
         known = [value for value in values if value == value]
         if len(set(texts)) != len(labels) or len(set(known)) != len(known):
             raise InputError(
-                f"the labels of {type(self).__name__} must all differ, also as numbers: 1, 1.0 and '1' are one label, "
+                f"the labels of {type(self).__name__} must all differ, also as numbers: 1, 1.0 and "
+                "'1' are one label, "
                 "and so are whole numbers that no float tells apart."
             )
         object.__setattr__(self, "labels", tuple(labels))
         object.__setattr__(self, "_places", places)
         object.__setattr__(self, "_texts", {name: i for i, name in enumerate(texts)})
-        object.__setattr__(self, "_numbers", {value: i for i, value in enumerate(values) if value == value})
+        object.__setattr__(
+            self, "_numbers", {value: i for i, value in enumerate(values) if value == value}
+        )
 
     def _find(self, value: Any) -> int:
         """The number of a label, -1 for anything else.
 
-        Text is looked up as it stands, then as the number that it spells; numbers by their float value, in which a
-        column may come because of a gap, or a fraction, in another row; other things by what they print.
+        Text is looked up as it stands, then as the number that it spells; numbers by their float
+        value, in which a column may come because of a gap, or a fraction, in another row; other
+        things by what they print.
         """
         try:
             value = value.item() if isinstance(value, np.generic) else value
-            if value is None or isinstance(value, list | tuple | range | set | frozenset | Mapping | np.ndarray):
+            if value is None or isinstance(
+                value, list | tuple | range | set | frozenset | Mapping | np.ndarray
+            ):
                 return -1
             numeric = isinstance(value, int | float | complex | Decimal)
-            name = None if numeric else text(value) if isinstance(value, str | bytes) else str(value)
+            name = (
+                None if numeric else text(value) if isinstance(value, str | bytes) else str(value)
+            )
             if name is not None and name in self._texts:
                 return self._texts[name]
             return self._numbers.get(number(value), -1)
@@ -122,15 +134,24 @@ class Catalogue(Finite):
         features = numbers(self.features)
         features = features.reshape(-1, 1) if features.ndim == 1 else features
         if features.ndim != 2 or not features.size or not np.isfinite(features).all():
-            raise InputError("a Catalogue needs at least one item, each with as many features, all of them finite.")
+            raise InputError(
+                "a Catalogue needs at least one item, each with as many features, all of them "
+                "finite."
+            )
         ids = list(range(len(features))) if self.ids is None else _labels(self.ids)
         if len(ids) != len(features):
-            raise InputError(f"a Catalogue needs one id per item, got {len(ids)} ids for {len(features)} items.")
+            raise InputError(
+                f"a Catalogue needs one id per item, got {len(ids)} ids for {len(features)} items."
+            )
         with np.errstate(over="ignore"):
             span = np.ptp(features, axis=0)
         if not np.isfinite(span).all():
-            raise InputError("the features of a Catalogue are too far apart for a float: rescale them.")
-        places = np.where(span > 0, (features - features.min(axis=0)) / np.where(span > 0, span, 1.0), 0.5)
+            raise InputError(
+                "the features of a Catalogue are too far apart for a float: rescale them."
+            )
+        places = np.where(
+            span > 0, (features - features.min(axis=0)) / np.where(span > 0, span, 1.0), 0.5
+        )
         object.__setattr__(self, "features", tuple(map(tuple, features.tolist())))
         object.__setattr__(self, "ids", tuple(ids))
         object.__setattr__(self, "names", coordinate_names(self.names, 1))
@@ -172,7 +193,8 @@ def _labels(values: Any) -> list[Any]:
 
 
 def _key(label: Any) -> Any:
-    """Labels compare by value: NumPy's 3, 3.0 and Decimal(3) are Python's 3; other things by what they print."""
+    """Labels compare by value: NumPy's 3, 3.0 and Decimal(3) are Python's 3; other things by what
+    they print."""
     label = label.item() if isinstance(label, np.generic) else label
     if isinstance(label, Decimal):
         whole = label.is_finite() and label.adjusted() < 40 and label == label.to_integral_value()

@@ -12,7 +12,8 @@ from tacit.domains.records import OURS
 
 
 def contexts_beside(actions: Domain, contexts: Domain) -> Domain:
-    """The contexts, whose coordinates are called c0, c1, ... if nobody named them and the actions have their names.
+    """The contexts, whose coordinates are called c0, c1, ... if nobody named them and the actions
+    have their names.
 
     Nothing that somebody named is renamed, and nothing that shares no name with the actions.
     """

@@ -32,18 +32,23 @@ def _part(name: str, value: Any) -> Domain:
             return value
         if not value.unnamed:
             own = value.names[0]
-            raise InputError(f"column {name!r} is given as a domain named {own!r}: leave out the domain's own name.")
+            raise InputError(
+                f"column {name!r} is given as a domain named {own!r}: leave out the domain's own "
+                "name."
+            )
         return renamed(value, [name])
     if not isinstance(value, list | tuple | range):
         raise InputError(
-            f"column {name!r} must be an interval, labels or a domain, got {type(value).__name__}: a tuple of two "
+            f"column {name!r} must be an interval, labels or a domain, got {type(value).__name__}: "
+            "a tuple of two "
             "numbers is an interval, a list is labels."
         )
     try:
         return Categories(list(value), name)
     except InputError as error:
         raise InputError(
-            f"column {name!r} is read as labels, and {str(error).removesuffix('.')}: a tuple of two numbers is an "
+            f"column {name!r} is read as labels, and {str(error).removesuffix('.')}: a tuple of "
+            "two numbers is an "
             "interval, a list is labels."
         ) from None
 

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from tacit.domains.base import Domain, Rng
+from tacit._typing import Floats, Rng
+from tacit.domains.base import Domain
 from tacit.domains.parts import parts_of
 from tacit.domains.ranges import columns_of
 from tacit.errors import InputError
-from tacit.tables import Columns, Floats
+from tacit.tables import Columns
 
 MOST_COMBINATIONS = 4096  # of finite parts that are all listed as candidates
 FEWEST_EACH = 8  # points of the continuous parts that go with each of them
@@ -21,7 +22,8 @@ FEWEST_EACH = 8  # points of the continuous parts that go with each of them
 
 @dataclass(frozen=True)
 class Mixed(Domain):
-    """`Mixed([Box(...), Categories(...), ...])`: one coordinate block after another. A Mixed inside is unpacked."""
+    """`Mixed([Box(...), Categories(...), ...])`: one coordinate block after another. A Mixed inside
+    is unpacked."""
 
     parts: Sequence[Domain]
 
@@ -29,19 +31,24 @@ class Mixed(Domain):
         given = tuple(self.parts) if isinstance(self.parts, Iterable) else ()
         if not given or not all(isinstance(part, Domain) for part in given):
             raise InputError("Mixed takes a list of domains: Mixed([Box(...), Categories(...)]).")
-        parts = tuple(leaf for part in given for leaf in (part.parts if isinstance(part, Mixed) else (part,)))
+        parts = tuple(
+            leaf for part in given for leaf in (part.parts if isinstance(part, Mixed) else (part,))
+        )
         names = tuple(name for part in parts for name in part.names)
         if len(set(names)) != len(names):
-            raise InputError(f"the parts of a Mixed domain must have different names, got {', '.join(names)}.")
+            raise InputError(
+                f"the parts of a Mixed domain must have different names, got {', '.join(names)}."
+            )
         object.__setattr__(self, "parts", parts)
         object.__setattr__(self, "names", names)
 
     @classmethod
     def of(cls, columns: Mapping[str, Any] | None = None, /, **named: Any) -> Mixed:
-        """A domain by the names of its columns: `Mixed.of(age=(18, 95), weight=(40, 140), gene=["G/G", "A/G", "A/A"])`.
+        """A domain by the names of its columns: `Mixed.of(age=(18, 95), weight=(40, 140),
+        gene=["G/G", "A/G", "A/A"])`.
 
-        A *tuple* of two numbers is an interval; a *list* is labels, also one of two numbers:
-        `(0, 1)` is every number from 0 to 1, `[0, 1]` is the two labels 0 and 1. A range, or a tuple of
+        A *tuple* of two numbers is an interval; a *list* is labels, also one of two numbers: `(0,
+        1)` is every number from 0 to 1, `[0, 1]` is the two labels 0 and 1. A range, or a tuple of
         anything else, is labels too. A domain is taken as it is, and one of a single column is
         called what it is called here: `Mixed.of(pain=Categories(["none", "mild", "severe"],
         ordered=True))`. Intervals side by side are one Box. Names that are no identifiers go into
@@ -72,7 +79,11 @@ class Mixed(Domain):
         return np.hstack([part.encode(columns) for part in self.parts])
 
     def decode(self, points: Floats) -> Columns:
-        return {name: column for part, at in self._slices() for name, column in part.decode(points[:, at]).items()}
+        return {
+            name: column
+            for part, at in self._slices()
+            for name, column in part.decode(points[:, at]).items()
+        }
 
     def sample_points(self, n: int, rng: Rng) -> Floats:
         return np.hstack([part.sample_points(n, rng) for part in self.parts])
@@ -86,7 +97,12 @@ class Mixed(Domain):
 
     def from_cube(self, cube: Floats) -> Floats:
         ends = np.cumsum([part.cube_dimension for part in self.parts])
-        return np.hstack([p.from_cube(own) for p, own in zip(self.parts, np.split(cube, ends[:-1], 1), strict=True)])
+        return np.hstack(
+            [
+                p.from_cube(own)
+                for p, own in zip(self.parts, np.split(cube, ends[:-1], 1), strict=True)
+            ]
+        )
 
     def candidate_points(self, n: int) -> Floats:
         menus = [part.candidate_points(n) for part in self.parts if not part.continuous]

@@ -15,7 +15,10 @@ def columns_of(declared: Any, named: Mapping[str, Any], example: str) -> dict[st
     """What `of` was given, by name: a mapping, keyword arguments, or both."""
     if declared is not None and not isinstance(declared, Mapping):
         kind = type(declared).__name__
-        raise InputError(f"names and ranges must be keyword arguments or one mapping, got {kind}: write {example}.")
+        raise InputError(
+            f"names and ranges must be keyword arguments or one mapping, got {kind}: write "
+            f"{example}."
+        )
     given = dict(declared or {})
     if twice := [name for name in given if name in named]:
         raise InputError(f"column {twice[0]!r} is given twice: name it once.")
@@ -29,7 +32,8 @@ def columns_of(declared: Any, named: Mapping[str, Any], example: str) -> dict[st
 
 
 def is_interval(value: Any) -> bool:
-    """Whether this is a tuple of two numbers. A list is none: it holds labels wherever both are possible."""
+    """Whether this is a tuple of two numbers. A list is none: it holds labels wherever both are
+    possible."""
     return isinstance(value, tuple) and len(value) == 2 and all(map(_is_number, value))
 
 
@@ -38,10 +42,15 @@ def interval(name: str, value: Any) -> tuple[float, float]:
     pair = tuple(value) if isinstance(value, list) else value
     if not is_interval(pair):
         kind = type(value).__name__  # the kind only: it could be somebody's column
-        raise InputError(f"the range of {name!r} must be two numbers, got {kind}: write (low, high).")
+        raise InputError(
+            f"the range of {name!r} must be two numbers, got {kind}: write (low, high)."
+        )
     low, high = (number(value) for value in pair)
     if not (math.isfinite(high - low) and low < high):
-        raise InputError(f"the range of {name!r} must be finite and increasing, got {value!r}: write (low, high).")
+        raise InputError(
+            f"the range of {name!r} must be finite and increasing, got {value!r}: write (low, "
+            "high)."
+        )
     return low, high
 
 

@@ -18,21 +18,43 @@ LABEL = "labels"
 NESTED = "lists"
 UNKNOWN = "anything"
 
-# How the names of dtypes begin in NumPy, pandas, polars, Arrow and Python. The first that fits counts: a struct is no
-# string, and an interval no integer.
+# How the names of dtypes begin in NumPy, pandas, polars, Arrow and Python. The first that fits
+# counts: a struct is no string, and an interval no integer.
 PREFIXES = {
     LABEL: ("categor", "enum", "dictionary"),
-    NESTED: ("list", "large_list", "fixed_size_list", "array", "struct", "map", "dict", "tuple", "set", "interval"),
+    NESTED: (
+        "list",
+        "large_list",
+        "fixed_size_list",
+        "array",
+        "struct",
+        "map",
+        "dict",
+        "tuple",
+        "set",
+        "interval",
+    ),
     NUMBER: ("int", "uint", "float", "double", "half", "decimal"),
     TRUTH: ("bool",),
     TEXT: ("str", "utf8", "large_str", "large_utf8", "bytes", "binary", "large_binary"),
     TIME: ("date", "time", "duration", "period"),
 }
-NUMPY_KINDS = {"f": NUMBER, "i": NUMBER, "u": NUMBER, "b": TRUTH, "U": TEXT, "S": TEXT, "T": TEXT, "M": TIME, "m": TIME}
+NUMPY_KINDS = {
+    "f": NUMBER,
+    "i": NUMBER,
+    "u": NUMBER,
+    "b": TRUTH,
+    "U": TEXT,
+    "S": TEXT,
+    "T": TEXT,
+    "M": TIME,
+    "m": TIME,
+}
 
 
 def kinds_of(table: Any) -> dict[str, str]:
-    """The kind of values of each column, by its dtype: of a frame, of a schema, or of a mapping of dtypes or columns.
+    """The kind of values of each column, by its dtype: of a frame, of a schema, or of a mapping of
+    dtypes or columns.
 
     Columns whose dtype says nothing, such as pandas' "object", may hold anything. Rows would tell,
     and are not asked.
@@ -70,7 +92,8 @@ def _dtypes(table: Any) -> list[tuple[str, Any]]:
     if hasattr(table, "columns") and hasattr(table, "dtypes"):  # pandas
         return list(zip(map(str, table.columns), table.dtypes, strict=True))
     raise InputError(
-        f"a table must be a frame, a schema, or a mapping of names to dtypes or columns, got {type(table).__name__}."
+        "a table must be a frame, a schema, or a mapping of names to dtypes or columns, got "
+        f"{type(table).__name__}."
     )
 
 

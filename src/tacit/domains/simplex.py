@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.domains.base import Domain, Rng, bounded
+from tacit._typing import Floats, Rng
+from tacit.domains.base import Domain, bounded
 from tacit.domains.naming import coordinate_names, is_unnamed
 from tacit.errors import InputError
-from tacit.tables import Columns, Floats, floats
+from tacit.tables import Columns, floats
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,8 @@ class Simplex(Domain):
         return rng.dirichlet(np.ones(self.parts), size=n)
 
     def project_points(self, points: Floats) -> Floats:
-        """Euclidean projection: subtract the one threshold that leaves the positive parts with sum 1."""
+        """Euclidean projection: subtract the one threshold that leaves the positive parts with sum
+        1."""
         missing = np.isnan(points).any(axis=1, keepdims=True)
         points = np.where(missing, 0.0, bounded(points))
         # Only differences matter, and a part that is 1 below the largest gets nothing.
@@ -66,7 +68,8 @@ class Simplex(Domain):
         return self.parts - 1
 
     def from_cube(self, cube: Floats) -> Floats:
-        # Breaking a stick: what the first part leaves to k others is U^(1/k) of the whole, and so on.
+        # Breaking a stick: what the first part leaves to k others is U^(1/k) of the whole, and so
+        # on.
         left = np.cumprod(cube ** (1 / np.arange(self.parts - 1, 0, -1)), axis=1)
         ends = np.column_stack([np.ones(len(left)), left, np.zeros(len(left))])
         return -np.diff(ends, axis=1)

@@ -10,10 +10,37 @@ from tacit.kernels.stationary import RBF, Matern, RationalQuadratic
 
 REGISTRY: dict[str, type] = {
     cls.__name__.lower(): cls
-    for cls in (Categorical, Joint, Linear, Matern, On, Product, RBF, RationalQuadratic, Separable, Sum)
+    for cls in (
+        Categorical,
+        Joint,
+        Linear,
+        Matern,
+        On,
+        Product,
+        RBF,
+        RationalQuadratic,
+        Separable,
+        Sum,
+    )
 }
 
 __all__ = [
-    "Categorical", "Centred", "Custom", "Joint", "Kernel", "Linear", "Matern", "On", "Product", "RBF", "REGISTRY",
-    "RationalQuadratic", "Separable", "Sum", "default_kernel", "natural", "one_by_one", "sees_batches",
-]  # fmt: skip
+    "Categorical",
+    "Centred",
+    "Custom",
+    "Joint",
+    "Kernel",
+    "Linear",
+    "Matern",
+    "On",
+    "Product",
+    "RBF",
+    "REGISTRY",
+    "RationalQuadratic",
+    "Separable",
+    "Sum",
+    "default_kernel",
+    "natural",
+    "one_by_one",
+    "sees_batches",
+]

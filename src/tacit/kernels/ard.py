@@ -16,13 +16,17 @@ def spread(kernel: Kernel, columns: int) -> Kernel:
     """The same kernel with one lengthscale per column written out."""
     if isinstance(kernel, Stationary):
         scale = kernel.lengthscale
-        return dataclasses.replace(kernel, lengthscale=scale if isinstance(scale, Sequence) else (scale,) * columns)  # type: ignore[type-var]
+        return dataclasses.replace(
+            kernel, lengthscale=scale if isinstance(scale, Sequence) else (scale,) * columns
+        )  # type: ignore[type-var]
     if isinstance(kernel, Separable):
         assert kernel.at is not None
         parts = spread(kernel.actions, kernel.at), spread(kernel.contexts, columns - kernel.at)
         return Separable(*parts, kernel.at)
     if isinstance(kernel, Product | Sum):
-        return dataclasses.replace(kernel, kernels=tuple(spread(k, columns) for k in kernel.kernels))
+        return dataclasses.replace(
+            kernel, kernels=tuple(spread(k, columns) for k in kernel.kernels)
+        )
     if isinstance(kernel, On):
         return On(spread(kernel.kernel, len(kernel.columns)), kernel.columns)
     if isinstance(kernel, Joint | Centred):
@@ -43,20 +47,24 @@ def action_lengthscales(kernel: Kernel, columns: int) -> int:
 def with_lengthscales(kernel: Kernel, values: Sequence[float]) -> Kernel:
     """The same kernel with these instead."""
     left = iter(values)
-    return map_leaves(
-        kernel,
-        lambda leaf: dataclasses.replace(leaf, lengthscale=tuple(next(left) for _ in leaf.lengthscale)),  # type: ignore[type-var, union-attr]
-    )
+
+    def change(leaf: Any) -> Kernel:
+        return dataclasses.replace(leaf, lengthscale=tuple(next(left) for _ in leaf.lengthscale))
+
+    return map_leaves(kernel, change)
 
 
 def map_leaves(kernel: Any, change: Callable[[Stationary], Kernel]) -> Any:
-    """The same composition with every stationary kernel in it changed, in the order of `lengthscales`."""
+    """The same composition with every stationary kernel in it changed, in the order of
+    `lengthscales`."""
     if isinstance(kernel, Stationary):
         return change(kernel)
     if isinstance(kernel, tuple) and kernel and isinstance(kernel[0], Kernel):
         return tuple(map_leaves(k, change) for k in kernel)
     if isinstance(kernel, Kernel) and dataclasses.is_dataclass(kernel):
-        changes = {f.name: map_leaves(getattr(kernel, f.name), change) for f in dataclasses.fields(kernel)}
+        changes = {
+            f.name: map_leaves(getattr(kernel, f.name), change) for f in dataclasses.fields(kernel)
+        }
         return dataclasses.replace(kernel, **changes)
     return kernel
 

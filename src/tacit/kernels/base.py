@@ -13,18 +13,20 @@ from typing import Any, ClassVar
 
 from array_api_compat import array_namespace
 
+from tacit._typing import Array
 from tacit.errors import InputError
-
-Array = Any
 
 
 class Kernel(ABC):
-    """Positive definite, bounded by one on the diagonal. `+` averages, `*` multiplies: both keep the bound.
+    """Positive definite, bounded by one on the diagonal. `+` averages, `*` multiplies: both keep
+    the bound.
 
     A kernel of one's own is shown private records one at a time (`tacit.kernels.rows`).
     """
 
-    whole: ClassVar[bool] = False  # of action and context together, so that it has no part on either alone
+    whole: ClassVar[bool] = (
+        False  # of action and context together, so that it has no part on either alone
+    )
 
     @abstractmethod
     def __call__(self, A: Array, B: Array) -> Array:
@@ -35,17 +37,22 @@ class Kernel(ABC):
         return array_namespace(A).ones(A.shape[0], dtype=A.dtype, device=_device(A))
 
     def bind(self, names: Sequence[str], actions: int) -> Kernel:
-        """The kernel for joint points whose columns are `names`, the first `actions` of them being the action's.
+        """The kernel for joint points whose columns are `names`, the first `actions` of them being
+        the action's.
 
         Turns names into column numbers and checks the number of lengthscales.
         """
         return self
 
     def split(self, at: int, names: Sequence[str]) -> tuple[Kernel, Kernel]:
-        """The same formula on the first `at` columns and on the rest (for the default product kernel)."""
+        """The same formula on the first `at` columns and on the rest (for the default product
+        kernel)."""
         if self.whole:
             kind = type(self).__name__
-            raise InputError(f"a {kind} inside a sum or product does not split: write Joint(...) around all of it.")
+            raise InputError(
+                f"a {kind} inside a sum or product does not split: write Joint(...) around all of "
+                "it."
+            )
         return self, self
 
     def __mul__(self, other: Kernel) -> Kernel:

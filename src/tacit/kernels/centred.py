@@ -8,14 +8,17 @@ import numpy as np
 from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
-from tacit.kernels.base import Array, Kernel, _device
+from tacit._typing import Array
+from tacit.kernels.base import Kernel, _device
 
 
 @dataclass(frozen=True)
 class Centred(Kernel):
-    """k(x, x') - m(x) - m(x') + M,   m(x) = mean_p k(x, p),   M = mean_p m(p),   over a fixed set of actions `p`.
+    """k(x, x') - m(x) - m(x') + M,   m(x) = mean_p k(x, p),   M = mean_p m(p),   over a fixed set
+    of actions `p`.
 
-    Functions of its space have mean zero over `p`. Scaled like a `Custom` kernel where its diagonal is over 1.
+    Functions of its space have mean zero over `p`. Scaled like a `Custom` kernel where its diagonal
+    is over 1.
     """
 
     kernel: Kernel
@@ -24,7 +27,8 @@ class Centred(Kernel):
     def __call__(self, A: Array, B: Array) -> Array:
         xp = array_namespace(A, B)
         result = self.kernel(A, B)
-        (mA, dA), (mB, dB) = self._parts(A), self._parts(B)
+        (mA, dA) = self._parts(A)
+        (mB, dB) = self._parts(B)
         result -= mA[:, None]
         result -= mB[None, :]
         result /= xp.sqrt(xp.clip(dA, min=1.0))[:, None]

@@ -9,13 +9,20 @@ from typing import ClassVar
 
 from array_api_compat import array_namespace
 
+from tacit._typing import Array
 from tacit.errors import InputError
-from tacit.kernels.base import Array, Kernel, finite
+from tacit.kernels.base import Kernel, finite
 
 
 def _checked(kernels: Sequence[Kernel]) -> tuple[Kernel, ...]:
-    if isinstance(kernels, Kernel) or not kernels or not all(isinstance(kernel, Kernel) for kernel in kernels):
-        raise InputError("a composed kernel takes kernels: wrap a plain function in tacit.kernels.Custom.")
+    if (
+        isinstance(kernels, Kernel)
+        or not kernels
+        or not all(isinstance(kernel, Kernel) for kernel in kernels)
+    ):
+        raise InputError(
+            "a composed kernel takes kernels: wrap a plain function in tacit.kernels.Custom."
+        )
     return tuple(kernels)
 
 
@@ -54,7 +61,9 @@ class Sum(Kernel):
         if self.weights is not None:
             weights = tuple(self.weights)
             if len(weights) != len(self.kernels) or not all(finite(w) and w > 0 for w in weights):
-                raise InputError(f"a Sum needs one positive weight per kernel, got {self.weights!r}.")
+                raise InputError(
+                    f"a Sum needs one positive weight per kernel, got {self.weights!r}."
+                )
             object.__setattr__(self, "weights", tuple(float(w) for w in weights))
 
     @property
@@ -63,10 +72,16 @@ class Sum(Kernel):
         return tuple(w / sum(weights) for w in weights)
 
     def __call__(self, A: Array, B: Array) -> Array:
-        return reduce(lambda x, y: x + y, (w * k(A, B) for w, k in zip(self.shares, self.kernels, strict=True)))
+        return reduce(
+            lambda x, y: x + y,
+            (w * k(A, B) for w, k in zip(self.shares, self.kernels, strict=True)),
+        )
 
     def diagonal(self, A: Array) -> Array:
-        return reduce(lambda x, y: x + y, (w * k.diagonal(A) for w, k in zip(self.shares, self.kernels, strict=True)))
+        return reduce(
+            lambda x, y: x + y,
+            (w * k.diagonal(A) for w, k in zip(self.shares, self.kernels, strict=True)),
+        )
 
     def bind(self, names: Sequence[str], actions: int) -> Kernel:
         return replace(self, kernels=tuple(k.bind(names, actions) for k in self.kernels))
@@ -103,12 +118,15 @@ class On(Kernel):
             elif isinstance(column, int) and 0 <= column < len(names):
                 numbers.append(int(column))
             else:
-                raise InputError(f"the kernel names column {column!r}, which is none of {', '.join(names)}.")
+                raise InputError(
+                    f"the kernel names column {column!r}, which is none of {', '.join(names)}."
+                )
         return On(self.kernel.bind([names[i] for i in numbers], 0), tuple(numbers))
 
     def split(self, at: int, names: Sequence[str]) -> tuple[Kernel, Kernel]:
         raise InputError(
-            "a kernel on named columns does not split by itself: write Separable(actions=..., contexts=...)."
+            "a kernel on named columns does not split by itself: write Separable(actions=..., "
+            "contexts=...)."
         )
 
     def _pick(self, A: Array) -> Array:
@@ -118,7 +136,8 @@ class On(Kernel):
 
 @dataclass(frozen=True)
 class Joint(Kernel):
-    """A kernel of the whole point (action and context together), when the default product is not wanted."""
+    """A kernel of the whole point (action and context together), when the default product is not
+    wanted."""
 
     whole: ClassVar[bool] = True
     kernel: Kernel
@@ -138,7 +157,8 @@ class Joint(Kernel):
 
 @dataclass(frozen=True)
 class Separable(Kernel):
-    """This kernel on actions times that one on contexts. The natural choice, and the fast one for decisions."""
+    """This kernel on actions times that one on contexts. The natural choice, and the fast one for
+    decisions."""
 
     whole: ClassVar[bool] = True
     actions: Kernel
@@ -162,7 +182,8 @@ class Separable(Kernel):
 
 
 def natural(kernel: Kernel, names: Sequence[str], actions: int) -> Kernel:
-    """A plain kernel becomes the product of itself on actions and itself on contexts; a whole one stays as it is."""
+    """A plain kernel becomes the product of itself on actions and itself on contexts; a whole one
+    stays as it is."""
     if kernel.whole:
         return kernel.bind(names, actions)
     return Separable(*kernel.split(actions, names)).bind(names, actions)

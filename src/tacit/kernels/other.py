@@ -8,8 +8,9 @@ from typing import ClassVar
 
 from array_api_compat import array_namespace
 
+from tacit._typing import Array
 from tacit.errors import InputError
-from tacit.kernels.base import Array, Kernel, _device, finite
+from tacit.kernels.base import Kernel, _device, finite
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,8 @@ class Categorical(Kernel):
 
 @dataclass(frozen=True)
 class Custom(Kernel):
-    """Any function `k(A, B)`, scaled where its diagonal is over 1: k(a, b) / sqrt(max(1, k(a, a)) max(1, k(b, b)))"""
+    """Any function `k(A, B)`, scaled where its diagonal is over 1: k(a, b) / sqrt(max(1, k(a, a))
+    max(1, k(b, b)))"""
 
     whole: ClassVar[bool] = True
     function: Callable[[Array, Array], Array]

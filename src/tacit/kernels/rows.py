@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from array_api_compat import array_namespace
 
-from tacit.kernels.base import Array, Kernel, _device
+from tacit._typing import Array
+from tacit.kernels.base import Kernel, _device
 from tacit.kernels.centred import Centred
 from tacit.kernels.compose import Joint, On, Product, Separable, Sum
 from tacit.kernels.other import Categorical, Linear
 from tacit.kernels.stationary import RBF, Matern, RationalQuadratic
 
-OURS = (Categorical, Linear, Matern, RationalQuadratic, RBF)  # row i of k(A, B) comes from row i of A alone
+OURS = (
+    Categorical,
+    Linear,
+    Matern,
+    RationalQuadratic,
+    RBF,
+)  # row i of k(A, B) comes from row i of A alone
 
 
 def sees_batches(kernel: Kernel) -> bool:
-    """Whether a kernel may be given many records at once: it is exactly one of ours, and so are all of its parts.
+    """Whether a kernel may be given many records at once: it is exactly one of ours, and so are all
+    of its parts.
 
     A subclass is not: it may do anything.
     """
@@ -29,9 +37,11 @@ def sees_batches(kernel: Kernel) -> bool:
 
 
 def one_by_one(kernel: Kernel, points: Array, U: Array) -> Array:
-    """`k(points, U)` by a stranger's kernel, which is shown one record at a time, in copies that lead to no other.
+    """`k(points, U)` by a stranger's kernel, which is shown one record at a time, in copies that
+    lead to no other.
 
-    Where it fails, or returns anything but one row of numbers, the row is NaN, which adds nothing to a sum.
+    Where it fails, or returns anything but one row of numbers, the row is NaN, which adds nothing
+    to a sum.
     """
     xp = array_namespace(points, U)
     where = _device(points)
@@ -39,7 +49,9 @@ def one_by_one(kernel: Kernel, points: Array, U: Array) -> Array:
     for i in range(points.shape[0]):
         point = xp.asarray(points[i : i + 1, :], copy=True)
         try:
-            row = xp.asarray(kernel(point, xp.asarray(U, copy=True)), dtype=points.dtype, device=where)
+            row = xp.asarray(
+                kernel(point, xp.asarray(U, copy=True)), dtype=points.dtype, device=where
+            )
             if tuple(row.shape) == (1, U.shape[0]):
                 rows[i, :] = row[0, :]
         except Exception:  # whatever a stranger's code raises: it could quote the record

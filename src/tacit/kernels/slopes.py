@@ -1,6 +1,8 @@
-"""How a kernel matrix changes with the logarithms of its lengthscales: all of them for about one more evaluation.
+"""How a kernel matrix changes with the logarithms of its lengthscales: all of them for about one
+more evaluation.
 
-For a kernel of the scaled distance, r^2 = sum_j (a_j - b_j)^2 / l_j^2, one matrix H = -2 dk / d r^2 is enough:
+For a kernel of the scaled distance, r^2 = sum_j (a_j - b_j)^2 / l_j^2, one matrix H = -2 dk / d r^2
+is enough:
 
     dk(a, b) / d log l_j = H (a_j - b_j)^2 / l_j^2
 """
@@ -11,18 +13,19 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from tacit._typing import Floats
 from tacit.kernels.ard import lengthscales, with_lengthscales
 from tacit.kernels.base import Kernel
 from tacit.kernels.compose import Joint, On, Product, Separable, Sum
 from tacit.kernels.stationary import Stationary
-from tacit.tables import Floats
 
 Pull = Callable[[Floats], list[float]]
 STEP = 1e-5
 
 
 def with_slopes(kernel: Kernel, U: Floats) -> tuple[Floats, Pull]:
-    """`k(U, U)`, and what gives d sum(W k(U, U)) / d log l for a symmetric `W` and each of `lengthscales(kernel)`.
+    """`k(U, U)`, and what gives d sum(W k(U, U)) / d log l for a symmetric `W` and each of
+    `lengthscales(kernel)`.
 
     The kernel has one lengthscale per column (`spread`).
     """
@@ -34,7 +37,10 @@ def with_slopes(kernel: Kernel, U: Floats) -> tuple[Floats, Pull]:
         return with_slopes(kernel.kernel, U[:, np.array(kernel.columns, dtype=int)])
     if isinstance(kernel, Separable):
         return _product(
-            [with_slopes(kernel.actions, U[:, : kernel.at]), with_slopes(kernel.contexts, U[:, kernel.at :])]
+            [
+                with_slopes(kernel.actions, U[:, : kernel.at]),
+                with_slopes(kernel.contexts, U[:, kernel.at :]),
+            ]
         )
     if isinstance(kernel, Product):
         return _product([with_slopes(k, U) for k in kernel.kernels])
@@ -70,17 +76,25 @@ def _product(parts: Sequence[tuple[Floats, Pull]]) -> tuple[Floats, Pull]:
 
 def _sum(shares: Sequence[float], parts: Sequence[tuple[Floats, Pull]]) -> tuple[Floats, Pull]:
     def pull(W: Floats) -> list[float]:
-        return [share * slope for share, (_, part) in zip(shares, parts, strict=True) for slope in part(W)]
+        return [
+            share * slope
+            for share, (_, part) in zip(shares, parts, strict=True)
+            for slope in part(W)
+        ]
 
     return sum(share * K for share, (K, _) in zip(shares, parts, strict=True)), pull  # type: ignore[return-value]
 
 
 def _by_differences(kernel: Kernel, U: Floats) -> tuple[Floats, Pull]:
     """For any other: as many evaluations as it has lengthscales."""
-    K, scales = kernel(U, U), np.array(lengthscales(kernel))
+    K = kernel(U, U)
+    scales = np.array(lengthscales(kernel))
 
     def pull(W: Floats) -> list[float]:
         longer = scales * np.exp(STEP * np.eye(len(scales)))
-        return [float(np.vdot(W, with_lengthscales(kernel, row.tolist())(U, U) - K)) / STEP for row in longer]
+        return [
+            float(np.vdot(W, with_lengthscales(kernel, row.tolist())(U, U) - K)) / STEP
+            for row in longer
+        ]
 
     return K, pull

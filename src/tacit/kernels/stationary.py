@@ -9,8 +9,9 @@ from typing import Any
 
 from array_api_compat import array_namespace
 
+from tacit._typing import Array
 from tacit.errors import InputError
-from tacit.kernels.base import Array, Kernel, _device, finite
+from tacit.kernels.base import Kernel, _device, finite
 
 Lengthscale = float | Sequence[float]
 CLOSEST = 1e-8  # exp(-r) has a kink at 0: points closer than this have no slope there
@@ -21,7 +22,8 @@ def _checked(lengthscale: Lengthscale) -> float | tuple[float, ...]:
     values: tuple[Any, ...] = tuple(lengthscale) if many else (lengthscale,)  # type: ignore[arg-type]
     if not values or not all(finite(value) and value > 0 for value in values):
         raise InputError(
-            f"lengthscale must be a positive number, or one per dimension, in units of the box; got {lengthscale!r}."
+            "lengthscale must be a positive number, or one per dimension, in units of the box; "
+            f"got {lengthscale!r}."
         )
     numbers = tuple(float(value) for value in values)
     return numbers if many else numbers[0]
@@ -34,7 +36,8 @@ class Stationary(Kernel):
 
     @property
     def stretch(self) -> float:
-        """What `of_square` wants the squared scaled distance to be multiplied by, which costs nothing on the way."""
+        """What `of_square` wants the squared scaled distance to be multiplied by, which costs
+        nothing on the way."""
         return 1.0
 
     @abstractmethod
@@ -43,17 +46,21 @@ class Stationary(Kernel):
 
     @abstractmethod
     def with_steepness(self, r2: Array) -> tuple[Array, Array]:
-        """The same, and -2 dk / d r^2 (of the distance that is not stretched). Leaves its argument as it is."""
+        """The same, and -2 dk / d r^2 (of the distance that is not stretched). Leaves its argument
+        as it is."""
 
     def __call__(self, A: Array, B: Array) -> Array:
         return self.of_square(self.squared_distance(A, B))
 
     def squared_distance(self, A: Array, B: Array) -> Array:
-        # |a|^2 + |b|^2 - 2 a'b around the middle of the box: one matrix product, little cancellation.
+        # |a|^2 + |b|^2 - 2 a'b around the middle of the box: one matrix product, little
+        # cancellation.
         xp = array_namespace(A, B)
-        A, B = A - 0.5, B - 0.5
+        A = A - 0.5
+        B = B - 0.5
         scale = xp.asarray(self.lengthscale, dtype=A.dtype, device=_device(A)) / self.stretch**0.5
-        A, B = A / scale, B / scale
+        A = A / scale
+        B = B / scale
         one = xp.ones_like(A[:, :1]), xp.ones_like(B[:, :1])
         left = xp.concat([-2.0 * A, xp.sum(A * A, axis=1)[:, None], one[0]], axis=1)
         right = xp.concat([B, one[1], xp.sum(B * B, axis=1)[:, None]], axis=1)
@@ -62,7 +69,8 @@ class Stationary(Kernel):
     def bind(self, names: Sequence[str], actions: int) -> Kernel:
         if isinstance(self.lengthscale, Sequence) and len(self.lengthscale) != len(names):
             raise InputError(
-                f"{len(self.lengthscale)} lengthscales do not fit {len(names)} columns ({', '.join(names)}): "
+                f"{len(self.lengthscale)} lengthscales do not fit {len(names)} columns "
+                f"({', '.join(names)}): "
                 "give one number, or one per column."
             )
         return self
@@ -119,14 +127,18 @@ class RationalQuadratic(Stationary):
 
 @dataclass(frozen=True)
 class Matern(Stationary):
-    """smoothness 1/2: exp(-r);  3/2: (1 + s) exp(-s), s = sqrt(3) r;  5/2: (1 + s + s^2/3) exp(-s), s = sqrt(5) r"""
+    """smoothness 1/2: exp(-r);  3/2: (1 + s) exp(-s), s = sqrt(3) r;  5/2: (1 + s + s^2/3) exp(-s),
+    s = sqrt(5) r"""
 
     smoothness: float = 2.5
     lengthscale: Lengthscale = 0.3
 
     def __post_init__(self) -> None:
         if self.smoothness not in (0.5, 1.5, 2.5):
-            raise InputError(f"smoothness must be 0.5, 1.5 or 2.5, got {self.smoothness!r}: use RBF for the limit.")
+            raise InputError(
+                f"smoothness must be 0.5, 1.5 or 2.5, got {self.smoothness!r}: use RBF for the "
+                "limit."
+            )
         object.__setattr__(self, "smoothness", float(self.smoothness))
         object.__setattr__(self, "lengthscale", _checked(self.lengthscale))
 
@@ -137,11 +149,14 @@ class Matern(Stationary):
     def squared_distance(self, A: Array, B: Array) -> Array:
         if self.smoothness > 1:
             return super().squared_distance(A, B)
-        # exp(-r) has a kink at 0, where the product form would be off by 1e-8: sum squared differences instead.
+        # exp(-r) has a kink at 0, where the product form would be off by 1e-8: sum squared
+        # differences instead.
         xp = array_namespace(A, B)
-        A, B = A - 0.5, B - 0.5
+        A = A - 0.5
+        B = B - 0.5
         scale = xp.asarray(self.lengthscale, dtype=A.dtype, device=_device(A))
-        A, B = A / scale, B / scale
+        A = A / scale
+        B = B / scale
         r2 = xp.zeros((A.shape[0], B.shape[0]), dtype=A.dtype, device=_device(A))
         for i in range(A.shape[1]):
             difference = A[:, i][:, None] - B[:, i][None, :]

@@ -1,4 +1,5 @@
-"""The trade-off as a picture: error against rounds and epsilon, between the two horizons of what is possible."""
+"""The trade-off as a picture: error against rounds and epsilon, between the two horizons of what is
+possible."""
 
 from __future__ import annotations
 
@@ -33,7 +34,9 @@ def draw(plan: Plan, path: str | Path) -> Path:
     if kind == "html":
         buffer = io.BytesIO()
         figure.savefig(buffer, format="svg", bbox_inches="tight")
-        path.write_text(PAGE.format(text=plan.explain(), svg=base64.b64encode(buffer.getvalue()).decode()))
+        path.write_text(
+            PAGE.format(text=plan.explain(), svg=base64.b64encode(buffer.getvalue()).decode())
+        )
     else:
         figure.savefig(path, format=kind, bbox_inches="tight", dpi=150)
     return path
@@ -50,12 +53,21 @@ def _figure(plan: Plan) -> Any:
     for epsilon, colour in zip(EPSILONS, COLOURS, strict=True):
         curve = plan.curve(rounds, [epsilon])
         left.plot(
-            rounds, [f.expected_error for f in curve], color=colour, marker="o", markersize=3, label=f"ε = {epsilon:g}"
+            rounds,
+            [f.expected_error for f in curve],
+            color=colour,
+            marker="o",
+            markersize=3,
+            label=f"ε = {epsilon:g}",
         )
     _horizons(left, rounds, curve)
     left.axvline(plan.horizon, color="#9aa3b2", linewidth=0.8, linestyle=":")
     left.set(
-        xscale="log", yscale="log", xlabel="Rounds", ylabel="Reward lost per decision", title="Error against rounds"
+        xscale="log",
+        yscale="log",
+        xlabel="Rounds",
+        ylabel="Reward lost per decision",
+        title="Error against rounds",
     )
     left.legend(fontsize=8, ncols=2)
     epsilons = np.geomspace(0.1, 10, 7)
@@ -63,9 +75,22 @@ def _figure(plan: Plan) -> Any:
     errors = np.array([f.expected_error for f in curve])
     bands = np.array([f.band for f in curve])
     right.fill_between(
-        epsilons, bands[:, 0], bands[:, 1], color="#0b6e8f", alpha=0.15, linewidth=0, label="90 % of functions"
+        epsilons,
+        bands[:, 0],
+        bands[:, 1],
+        color="#0b6e8f",
+        alpha=0.15,
+        linewidth=0,
+        label="90 % of functions",
     )
-    right.plot(epsilons, errors, color="#0b6e8f", marker="o", markersize=3, label=f"{plan.horizon:,} rounds")
+    right.plot(
+        epsilons,
+        errors,
+        color="#0b6e8f",
+        marker="o",
+        markersize=3,
+        label=f"{plan.horizon:,} rounds",
+    )
     _horizons(right, epsilons, curve)
     right.set(xscale="log", xlabel="Epsilon", title="Error against epsilon")
     right.legend(fontsize=8)
@@ -76,5 +101,19 @@ def _figure(plan: Plan) -> Any:
 
 
 def _horizons(axes: Any, x: Any, curve: list[Forecast]) -> None:
-    axes.plot(x, [f.uniform_error for f in curve], color="#6b7280", linestyle="--", linewidth=1, label="uniform play")
-    axes.plot(x, [f.nonprivate_error for f in curve], color="#111827", linestyle="--", linewidth=1, label="no privacy")
+    axes.plot(
+        x,
+        [f.uniform_error for f in curve],
+        color="#6b7280",
+        linestyle="--",
+        linewidth=1,
+        label="uniform play",
+    )
+    axes.plot(
+        x,
+        [f.nonprivate_error for f in curve],
+        color="#111827",
+        linestyle="--",
+        linewidth=1,
+        label="no privacy",
+    )

@@ -1,7 +1,8 @@
 """The plan: the error to expect, what limits it, and the answers to the inverse questions.
 
-Everything before the data is public, and so is the law of the released vector given the reward function. So studies
-can be drawn from their law and judged (see `tacit.planning.simulation`) without work that grows with `T`.
+Everything before the data is public, and so is the law of the released vector given the reward
+function. So studies can be drawn from their law and judged (see `tacit.planning.simulation`)
+without work that grows with `T`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from tacit._typing import Floats
 from tacit.core import Budget
 from tacit.design import Design
 from tacit.design.choices import (
@@ -37,13 +39,13 @@ from tacit.kernels.ard import spread, with_lengthscales
 from tacit.planning.simulation import Look, Simulation
 from tacit.problem import Problem
 from tacit.progress import Progress, silent
-from tacit.tables import Floats
 
 FINER = 3  # reward functions are drawn on so many times as many points as there may be landmarks,
 LEAST = 500  # and on so many where the kernel has as many to tell
 TRUTHS = 4  # kernels that stand for a range of lengthscales
 MOST_ROUNDS = 10**9
-SMALLEST_EPSILON, LARGEST_EPSILON = 1e-3, 100.0
+SMALLEST_EPSILON = 1e-3
+LARGEST_EPSILON = 100.0
 
 
 @dataclass(frozen=True)
@@ -84,22 +86,28 @@ def plan(
 ) -> Plan:
     """Plans a study: the error to expect, what limits it, and the answers to the inverse questions.
 
-    `signal` and `noise` are guesses of the standard deviations of the reward function and of the reward around it, in
-    units of half the reward range. `lengthscales=(low, high)` says in which range the true ones may lie where that is
-    not known well; the problem's own are taken as true otherwise. `looks=1` is for a study that looks at its records
-    only once (see `tacit.refine`). `rng` draws public coins; the default makes plans repeatable.
+    `signal` and `noise` are guesses of the standard deviations of the reward function and of the
+    reward around it, in units of half the reward range. `lengthscales=(low, high)` says in which
+    range the true ones may lie where that is not known well; the problem's own are taken as true
+    otherwise. `looks=1` is for a study that looks at its records only once (see `tacit.refine`).
+    `rng` draws public coins; the default makes plans repeatable.
     """
     if not isinstance(horizon, int | np.integer) or horizon < 1:
-        raise InputError(f"horizon must be a whole number of rounds of at least 1, got {horizon!r}.")
+        raise InputError(
+            f"horizon must be a whole number of rounds of at least 1, got {horizon!r}."
+        )
     for name, value in (("signal", signal), ("noise", noise)):
         if not (math.isfinite(value) and value > 0):
             raise InputError(
-                f"{name} must be positive, got {value!r}: it is a standard deviation, 1 is half the range."
+                f"{name} must be positive, got {value!r}: it is a standard deviation, 1 is half "
+                "the range."
             )
     generator = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(rng)
     truths = _truths(problem, lengthscales)
     rank = rank or default_rank(int(horizon))
-    return Plan(problem, int(horizon), budget, generator, rank, signal, noise, truths, looks, progress)
+    return Plan(
+        problem, int(horizon), budget, generator, rank, signal, noise, truths, looks, progress
+    )
 
 
 def _truths(problem: Problem, lengthscales: Sequence[float] | None) -> list[Kernel]:
@@ -109,14 +117,21 @@ def _truths(problem: Problem, lengthscales: Sequence[float] | None) -> list[Kern
     try:
         low, high = (float(value) for value in lengthscales)
     except (TypeError, ValueError):
-        raise InputError(f"lengthscales must be a range (low, high), got {lengthscales!r}.") from None
+        raise InputError(
+            f"lengthscales must be a range (low, high), got {lengthscales!r}."
+        ) from None
     if not 0 < low <= high < math.inf:
-        raise InputError(f"lengthscales must be positive and increasing, got ({low}, {high}): pass (low, high).")
+        raise InputError(
+            f"lengthscales must be positive and increasing, got ({low}, {high}): pass (low, high)."
+        )
     whole = spread(problem.k, problem.dimension)
     count = len(lengthscales_of(whole))
     if not count:
         raise InputError("this kernel has no lengthscales: leave lengthscales out.")
-    return [with_lengthscales(whole, [float(value)] * count) for value in np.geomspace(low, high, TRUTHS)]
+    return [
+        with_lengthscales(whole, [float(value)] * count)
+        for value in np.geomspace(low, high, TRUTHS)
+    ]
 
 
 class Plan:
@@ -135,8 +150,13 @@ class Plan:
         looks: int = 2,
         progress: Progress = silent,
     ) -> None:
-        self.problem, self.horizon, self.budget, self.looks = problem, horizon, budget, looks
-        self.signal, self.noise, self._rank = signal, noise, rank
+        self.problem = problem
+        self.horizon = horizon
+        self.budget = budget
+        self.looks = looks
+        self.signal = signal
+        self.noise = noise
+        self._rank = rank
         self._progress = progress
         progress("placing landmarks", 0, 2)
         # Landmarks for far more rounds than planned: what-if questions go up.
@@ -156,19 +176,24 @@ class Plan:
         tau, q, s = self._tuned(rounds, multipliers[0], self.signal, self.noise)
         looks, without = self._looks(rounds, tau, s, multipliers)
         if budget.pure:
-            scale, known = 2.0 * s / (budget.epsilon or math.inf), self.problem.generator is not None
+            scale = 2.0 * s / (budget.epsilon or math.inf)
+            known = self.problem.generator is not None
             errors = self._simulation.errors_of_draws(without[0], tau, rounds, scale, known)
         else:
             errors = self._simulation.errors(looks)
         nonprivate = float(np.mean(self._simulation.errors(without)))
-        uniform, d = self._simulation.uniform_error, self._simulation.d
+        uniform = self._simulation.uniform_error
+        d = self._simulation.d
         error = float(np.mean(errors))
         return Forecast(
             rounds=rounds,
             epsilon=budget.epsilon if budget.epsilon is not None else budget.as_epsilon(1e-6),
             delta=budget.delta or (0.0 if budget.pure else 1e-6),
             expected_error=self._unit * error,
-            band=(self._unit * float(np.quantile(errors, 0.05)), self._unit * float(np.quantile(errors, 0.95))),
+            band=(
+                self._unit * float(np.quantile(errors, 0.05)),
+                self._unit * float(np.quantile(errors, 0.95)),
+            ),
             uniform_error=self._unit * uniform,
             nonprivate_error=self._unit * nonprivate,
             rank=self._needed(tau / rounds),
@@ -176,7 +201,11 @@ class Plan:
             clip=s,
             public_points=public_total(self._needed(tau / rounds)),
             effective_dimension=float(np.sum(rounds * d / (rounds * d + tau))),
-            noise=2.0 * s * multipliers[0] * float(np.sqrt(np.mean(np.sum(clipped(q, s) ** 2, axis=1)))) * self._unit,
+            noise=2.0
+            * s
+            * multipliers[0]
+            * float(np.sqrt(np.mean(np.sum(clipped(q, s) ** 2, axis=1))))
+            * self._unit,
             limited_by=self._limit(error, nonprivate, uniform),
         )
 
@@ -190,24 +219,38 @@ class Plan:
             first = first_part(budget)
             rhos = [
                 first.gaussian * choose_layout(self.problem, 1, budget, first=True).influence_share,
-                (budget.gaussian - first.gaussian) * choose_layout(self.problem, 1, budget).influence_share,
+                (budget.gaussian - first.gaussian)
+                * choose_layout(self.problem, 1, budget).influence_share,
             ]
         return [1.0 / math.sqrt(2.0 * rho) for rho in rhos]
 
-    def _tuned(self, rounds: int, multiplier: float, signal: float, noise: float) -> tuple[float, Floats, float]:
+    def _tuned(
+        self, rounds: int, multiplier: float, signal: float, noise: float
+    ) -> tuple[float, Floats, float]:
         """(tau, influences, clip)"""
         top = slice(-COARSE_RANK, None)  # tau hardly depends on the small eigenvalues
-        Phi, d = self._simulation.Phi, self._simulation.d
+        Phi = self._simulation.Phi
+        d = self._simulation.d
         tau = choose_tau(
-            Phi[:TUNING_POINTS, top], d[top], horizon=rounds, multiplier=multiplier, signal=signal, noise=noise
+            Phi[:TUNING_POINTS, top],
+            d[top],
+            horizon=rounds,
+            multiplier=multiplier,
+            signal=signal,
+            noise=noise,
         )
         q = self._simulation.influences(rounds, tau)
         return tau, q, influence_quantile(q)
 
-    def _looks(self, rounds: int, tau: float, s: float, multipliers: Sequence[float]) -> list[list[Look]]:
+    def _looks(
+        self, rounds: int, tau: float, s: float, multipliers: Sequence[float]
+    ) -> list[list[Look]]:
         """What the releases will be like, and the same without privacy noise."""
-        look, variance = self._simulation.look, self.signal**2 + self.noise**2
-        found = [[first] for first in look(rounds, tau, s, variance, [2.0 * s * multipliers[0], 0.0])]
+        look = self._simulation.look
+        variance = self.signal**2 + self.noise**2
+        found = [
+            [first] for first in look(rounds, tau, s, variance, [2.0 * s * multipliers[0], 0.0])
+        ]
         if len(multipliers) == 2:
             error = self._simulation.left(found[0][0])
             reach, gain = found_reach = reach_for(error, self.noise)
@@ -216,18 +259,27 @@ class Plan:
             tau, _, s = self._tuned(rounds, multipliers[1], told / reach, self.noise / reach)
             square = clipping(reach / math.sqrt(variance))[1] if found_reach != WHOLE else 1.0
             sigmas = [2.0 * s * reach * multipliers[1], 0.0]
-            for looks, second in zip(found, look(rounds, tau, s, square * variance, sigmas, gain), strict=True):
+            for looks, second in zip(
+                found, look(rounds, tau, s, square * variance, sigmas, gain), strict=True
+            ):
                 looks.append(second.beside(looks[0]))
         return found
 
     def rounds_for(self, error: float) -> int:
         """The fewest rounds whose expected error is at most `error`, to within 5 %."""
         return round(
-            self._search(error, lambda rounds: self.at(round(rounds), self.budget), 10.0, MOST_ROUNDS, "rounds")
+            self._search(
+                error,
+                lambda rounds: self.at(round(rounds), self.budget),
+                10.0,
+                MOST_ROUNDS,
+                "rounds",
+            )
         )
 
     def epsilon_for(self, error: float) -> float:
-        """The smallest epsilon whose expected error is at most `error` at the planned rounds, to within 5 %."""
+        """The smallest epsilon whose expected error is at most `error` at the planned rounds, to
+        within 5 %."""
         delta = self.budget.delta or (0.0 if self.budget.pure else 1e-6)
 
         def forecast(epsilon: float) -> Forecast:
@@ -255,16 +307,25 @@ class Plan:
             "nothing": "There is little left to gain.",
         }[f.limited_by]
         low, high = f.band
-        return "\n".join([
-            f"With {f.rounds} rounds and {self.budget} the policy should lose {f.expected_error:.3g} reward a decision "
-            f"(90 % of reward functions: {low:.3g} to {high:.3g}).",
-            f"Random actions lose {f.uniform_error:.3g}; the same rounds without privacy {f.nonprivate_error:.3g}.",
-            f"The rounds resolve {f.effective_dimension:.0f} directions of the kernel (rank {f.rank}, tau {f.tau:.3g}, "
-            f"clip {f.clip:.3g}); privacy adds noise of {f.noise:.3g} to a prediction before it is smoothed.",
-            why,
-        ])  # fmt: skip
+        return "\n".join(
+            [
+                f"With {f.rounds} rounds and {self.budget} the policy should lose "
+                f"{f.expected_error:.3g} reward a decision "
+                f"(90 % of reward functions: {low:.3g} to {high:.3g}).",
+                f"Random actions lose {f.uniform_error:.3g}; the same rounds without privacy "
+                f"{f.nonprivate_error:.3g}.",
+                f"The rounds resolve {f.effective_dimension:.0f} directions of the kernel (rank "
+                f"{f.rank}, tau {f.tau:.3g}, "
+                f"clip {f.clip:.3g}); privacy adds noise of {f.noise:.3g} to a prediction before "
+                "it is "
+                "smoothed.",
+                why,
+            ]
+        )
 
-    def design(self, *, rng: np.random.Generator | int, unit: str = "record", progress: Progress = silent) -> Design:
+    def design(
+        self, *, rng: np.random.Generator | int, unit: str = "record", progress: Progress = silent
+    ) -> Design:
         """The design of the planned study, or of its first look: its rounds, budget, rank and tau."""
         return Design.build(
             self.problem,
@@ -297,16 +358,21 @@ class Plan:
     def _search(self, error: float, forecast: Any, low: float, high: float, what: str) -> float:
         """Bisection on a log scale; the error falls as `what` grows."""
         if not (math.isfinite(error) and error > 0):
-            raise InputError(f"error must be positive, got {error!r}: it is a loss of reward per decision.")
+            raise InputError(
+                f"error must be positive, got {error!r}: it is a loss of reward per decision."
+            )
         if forecast(low).expected_error <= error:
             return low
         reached = forecast(high).expected_error
         if reached > error:
             raise InputError(
-                f"an error of {error:g} is not reachable within {what} = {high:g}: the best there is {reached:.3g}; "
+                f"an error of {error:g} is not reachable within {what} = {high:g}: the best there "
+                f"is {reached:.3g}; "
                 "ask for less, or change the other side of the trade-off."
             )
         while high / low > 1.05:
             middle = math.sqrt(low * high)
-            low, high = (low, middle) if forecast(middle).expected_error <= error else (middle, high)
+            low, high = (
+                (low, middle) if forecast(middle).expected_error <= error else (middle, high)
+            )
         return high

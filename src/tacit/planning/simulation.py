@@ -1,11 +1,13 @@
-"""Studies drawn from their law: reward functions from the prior, released vectors given the function.
+"""Studies drawn from their law: reward functions from the prior, released vectors given the
+function.
 
-    f = phi' theta + g,    theta ~ N(0, v P),    bhat | f ~ N(T E[q_s f], N),    theta | bhat by Bayes
-    error = E_c[ max_x f(x, c) - f(xhat(c), c) ]
+    f = phi' theta + g,    theta ~ N(0, v P),    bhat | f ~ N(T E[q_s f], N),    theta | bhat by
+    Bayes error = E_c[ max_x f(x, c) - f(xhat(c), c) ]
 
-`g` is what the landmarks leave over. The decoder knows nothing of it, but records tell it too: where they are many, the
-policy comes closer to `f` than the best guess from its values on the landmarks. So `f` is drawn on several times as
-many points, and what even these leave over context by context. Nothing here grows with `T`.
+`g` is what the landmarks leave over. The decoder knows nothing of it, but records tell it too:
+where they are many, the policy comes closer to `f` than the best guess from its values on the
+landmarks. So `f` is drawn on several times as many points, and what even these leave over context
+by context. Nothing here grows with `T`.
 """
 
 from __future__ import annotations
@@ -16,20 +18,24 @@ from functools import cached_property
 
 import numpy as np
 
-from tacit import linalg
+from tacit._typing import Floats, Rng
 from tacit.design.earlier import shared_noise
 from tacit.design.features import Features, chunks, shrinkage
 from tacit.kernels import Kernel
+from tacit.numerics import linalg
 from tacit.problem import Problem
-from tacit.scoring import Trial
-from tacit.tables import Floats
+from tacit.single_decision.scoring import Trial
 
-POINTS, POINTS_EACH = 4096, 16  # public points behind every expectation: so many at least, and for each landmark
+# public points behind every expectation: so many at least, and for each landmark
+POINTS = 4096
+POINTS_EACH = 16
 CONTEXTS = 32  # where the error is read off
-FUNCTIONS = (256, 1024)  # reward functions drawn from the prior: the more, the fewer landmarks there are
+FUNCTIONS = (
+    256,
+    1024,
+)  # reward functions drawn from the prior: the more, the fewer landmarks there are
 CHUNK = 256  # points at a time: kernel rows that the cache holds
 ROUNDING = 1e-9  # of a kernel that is at most 1: less than matters, enough for a factorisation
-Rng = np.random.Generator
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,20 +56,29 @@ class Look:
 
 
 class Simulation:
-    """Reward functions from one or several kernels, on one set of landmarks; all in the eigenbasis of E[phi phi'].
+    """Reward functions from one or several kernels, on one set of landmarks; all in the eigenbasis
+    of E[phi phi'].
 
     `finer` are points besides the landmarks on which the functions are drawn.
     """
 
     def __init__(
-        self, problem: Problem, landmarks: Floats, finer: Floats, truths: Sequence[Kernel], signal: float, rng: Rng
+        self,
+        problem: Problem,
+        landmarks: Floats,
+        finer: Floats,
+        truths: Sequence[Kernel],
+        signal: float,
+        rng: Rng,
     ) -> None:
         features = Features.on(problem.k, landmarks)
         points = problem.public_points(max(POINTS, POINTS_EACH * len(landmarks)), rng)
         Phi = features(points)
         d, V = linalg.eigh(Phi.T @ Phi / len(Phi))
-        self.d, self.Phi = np.maximum(d, 0.0), Phi @ V
-        self.signal, self._seed = signal, int(rng.integers(2**32))
+        self.d = np.maximum(d, 0.0)
+        self.Phi = Phi @ V
+        self.signal = signal
+        self._seed = int(rng.integers(2**32))
         pairs = _pairs(problem, rng)
         self._grid = features(pairs.reshape(-1, problem.dimension)) @ V
         each = -(-int(np.clip(100_000 / features.rank, *FUNCTIONS)) // len(truths))
@@ -72,9 +87,14 @@ class Simulation:
         whiten = V.T @ linalg.solve_lower(features.L, np.eye(features.rank))
         self._roots = [whiten @ f.root[: features.rank, : features.rank] for f in drawn]
         self._theta = [whiten @ f.at_points[: features.rank] for f in drawn]
-        # At the same points as the features: what is learned of g is then its least-squares fit there.
-        self._g = np.hstack([f.on(points) - self.Phi @ theta for f, theta in zip(drawn, self._theta, strict=True)])
-        self.values = np.concatenate([f.on_menus(pairs, rng) for f in drawn], axis=2)  # (contexts, actions, functions)
+        # At the same points as the features: what is learned of g is then its least-squares fit
+        # there.
+        self._g = np.hstack(
+            [f.on(points) - self.Phi @ theta for f, theta in zip(drawn, self._theta, strict=True)]
+        )
+        self.values = np.concatenate(
+            [f.on_menus(pairs, rng) for f in drawn], axis=2
+        )  # (contexts, actions, functions)
         self._best = self.values.max(axis=1)
 
     @property
@@ -86,14 +106,16 @@ class Simulation:
         return float(np.mean(self._best - self.values.mean(axis=1)))
 
     def errors(self, looks: Sequence[Look]) -> Floats:
-        """The error rate of each function after one look at the records, or after two: the second is told how far the
-        rewards are from what the first one learned."""
+        """The error rate of each function after one look at the records, or after two: the second
+        is told how far the rewards are from what the first one learned."""
         rng = np.random.default_rng(self._seed)
-        guesses, each = [], self._theta[0].shape[1]
+        guesses = []
+        each = self._theta[0].shape[1]
         for i, (B, theta) in enumerate(zip(self._roots, self._theta, strict=True)):
             mine = slice(i * each, (i + 1) * each)
             # theta = B t, t ~ N(0, C); each look sees b = H (t - t0) + noise, t0 the mean so far
-            mean, CB = np.zeros(theta.shape), self.signal**2 * B.T
+            mean = np.zeros(theta.shape)
+            CB = self.signal**2 * B.T
             for look in looks:
                 noise = linalg.cholesky(look.N) @ rng.normal(size=theta.shape)
                 seen = look.G @ (theta - B @ mean) + look.R[:, mine] + noise
@@ -114,18 +136,24 @@ class Simulation:
 
     @cached_property
     def rank_error(self) -> float:
-        """What is lost even after endless rounds without privacy: landmarks cannot say more than their best fit."""
+        """What is lost even after endless rounds without privacy: landmarks cannot say more than
+        their best fit."""
         fit = self.Phi.T @ self._g / len(self._g) / (self.d + ROUNDING)[:, None]
         return float(np.mean(self._lost(np.hstack(self._theta) + fit)))
 
-    def errors_of_draws(self, look: Look, tau: float, rounds: int, scale: float, known: bool) -> Floats:
-        """The same for one decision at a time (`tacit.scoring`): `look` has no privacy noise, what one record can move
-        it by is `scale` times epsilon. It is known who comes, or it is not."""
+    def errors_of_draws(
+        self, look: Look, tau: float, rounds: int, scale: float, known: bool
+    ) -> Floats:
+        """The same for one decision at a time (`tacit.single_decision.scoring`): `look` has no
+        privacy noise, what one record can move it by is `scale` times epsilon. It is known who
+        comes, or it is not."""
         rng = np.random.default_rng(self._seed)
         theta = np.hstack(self._theta)
         b = look.G @ theta + look.R + linalg.root(look.N) @ rng.normal(size=theta.shape)
         Phi = self._grid.reshape(*self.values.shape[:2], -1)
-        trial = Trial(Phi, look.G, look.N, b, self.values, rng.exponential(size=self.values.shape), scale)
+        trial = Trial(
+            Phi, look.G, look.N, b, self.values, rng.exponential(size=self.values.shape), scale
+        )
         paper = np.diag(1.0 / np.sqrt(rounds * self.d + tau))
         maps = trial.candidates(paper) if known else [paper]
         return min((trial.errors(H) for H in maps), key=lambda errors: float(errors.mean()))
@@ -145,38 +173,59 @@ class Simulation:
         return self.Phi / np.sqrt(rounds * self.d + tau)
 
     def look(
-        self, rounds: int, tau: float, s: float, variance: float, sigmas: Sequence[float], gain: float = 1.0
+        self,
+        rounds: int,
+        tau: float,
+        s: float,
+        variance: float,
+        sigmas: Sequence[float],
+        gain: float = 1.0,
     ) -> list[Look]:
-        """Influences clipped at `s`; `variance` is the mean square of what a record adds, `sigmas` are standard
-        deviations of the privacy noise, one for each look returned, `gain` what clipping residuals leaves of the
-        signal."""
+        """Influences clipped at `s`; `variance` is the mean square of what a record adds, `sigmas`
+        are standard deviations of the privacy noise, one for each look returned, `gain` what
+        clipping residuals leaves of the signal."""
         q = self.influences(rounds, tau)
         shrunk = shrinkage(q, s)[:, None]
-        qs, root = q * shrunk, self.Phi * np.sqrt(shrunk)
-        G = gain * rounds / np.sqrt(rounds * self.d + tau)[:, None] * (root.T @ root) / len(q)  # T E[q_s phi']
-        R, energy = gain * rounds * qs.T @ self._g / len(q), rounds * (qs.T @ qs) / len(q)
-        return [Look(G, R, variance * energy + sigma**2 * np.eye(self.rank), energy, variance) for sigma in sigmas]
+        qs = q * shrunk
+        root = self.Phi * np.sqrt(shrunk)
+        G = (
+            gain * rounds / np.sqrt(rounds * self.d + tau)[:, None] * (root.T @ root) / len(q)
+        )  # T E[q_s phi']
+        R = gain * rounds * qs.T @ self._g / len(q)
+        energy = rounds * (qs.T @ qs) / len(q)
+        return [
+            Look(G, R, variance * energy + sigma**2 * np.eye(self.rank), energy, variance)
+            for sigma in sigmas
+        ]
 
 
 class _Drawn:
     """Functions of the prior, f(w) = k'(w, P) k'(P, P)^-1 f(P) + what the points P leave over."""
 
     def __init__(self, kernel: Kernel, P: Floats, signal: float, count: int, rng: Rng) -> None:
-        self.kernel, self.P, self.signal, self.count = kernel, P, signal, count
+        self.kernel = kernel
+        self.P = P
+        self.signal = signal
+        self.count = count
         self.root = linalg.cholesky(kernel(P, P))
         self._t = signal * rng.normal(size=(len(P), count))
-        self.at_points, self._weights = self.root @ self._t, linalg.solve_upper(self.root, self._t)
+        self.at_points = self.root @ self._t
+        self._weights = linalg.solve_upper(self.root, self._t)
 
     def on(self, points: Floats) -> Floats:
         """Every function at every point, but for what P leaves over."""
-        found, start = np.empty((len(points), self.count)), 0
+        found = np.empty((len(points), self.count))
+        start = 0
         for n in chunks(len(points), CHUNK):
-            found[start : start + n] = self.kernel(points[start : start + n], self.P) @ self._weights
+            found[start : start + n] = (
+                self.kernel(points[start : start + n], self.P) @ self._weights
+            )
             start += n
         return found
 
     def on_menus(self, pairs: Floats, rng: Rng) -> Floats:
-        """The whole functions on (contexts, actions). What P leaves over is drawn context by context."""
+        """The whole functions on (contexts, actions). What P leaves over is drawn context by
+        context."""
         found = []
         for points in pairs:
             E = linalg.solve_lower(self.root, self.kernel(self.P, points)).T

@@ -8,17 +8,18 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._typing import Floats
 from tacit.domains import Domain
 from tacit.domains.finite import Finite
 from tacit.report.text import clean, number
-from tacit.tables import Floats
 
 MOST_LABELS = 24  # of one axis in a drawing
 
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """One named coordinate: a range of numbers, or a list of labels (which may take several unit coordinates)."""
+    """One named coordinate: a range of numbers, or a list of labels (which may take several unit
+    coordinates)."""
 
     name: str
     part: Domain
@@ -39,13 +40,19 @@ class Axis:
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """The labels; empty for a range of numbers."""
-        return tuple(clean(label) for label in self.part.labels) if isinstance(self.part, Finite) else ()
+        return (
+            tuple(clean(label) for label in self.part.labels)
+            if isinstance(self.part, Finite)
+            else ()
+        )
 
     def ruler(self, n: int, most: int = MOST_LABELS) -> Ruler:
         """`n` even steps over the range; or every label, at most so many of them."""
         if not self.labels:
             return self.ruler_at(np.linspace(0.0, 1.0, n))
-        return self.ruler_of(np.unique(np.linspace(0, len(self.labels) - 1, most).round().astype(int)))
+        return self.ruler_of(
+            np.unique(np.linspace(0, len(self.labels) - 1, most).round().astype(int))
+        )
 
     def ruler_at(self, units: Floats) -> Ruler:
         """Numbers at these unit coordinates."""
@@ -54,7 +61,9 @@ class Axis:
     def ruler_of(self, numbers: NDArray[np.int64]) -> Ruler:
         """The labels of these numbers."""
         places = self.part.candidate_points(len(self.labels))[numbers]
-        return Ruler(self, places, np.arange(len(places), dtype=np.float64), tuple(numbers.tolist()))
+        return Ruler(
+            self, places, np.arange(len(places), dtype=np.float64), tuple(numbers.tolist())
+        )
 
     def values(self, places: Floats) -> Floats:
         """Unit coordinates of this axis in the user's units; of labels, their numbers in the list."""
@@ -85,7 +94,9 @@ class Axis:
     def domain_says(self) -> str:
         """What there is to choose from: 0 to 100, or one of 20."""
         if self.labels:
-            return " / ".join(self.labels) if len(self.labels) <= 6 else f"one of {len(self.labels):,}"
+            return (
+                " / ".join(self.labels) if len(self.labels) <= 6 else f"one of {len(self.labels):,}"
+            )
         low, high = self.range
         return f"{number(low, self.span)} to {number(high, self.span)}"
 

@@ -1,4 +1,5 @@
-"""What figures are drawn on: the colours, the style, and how a figure becomes part of a page or a file."""
+"""What figures are drawn on: the colours, the style, and how a figure becomes part of a page or a
+file."""
 
 from __future__ import annotations
 
@@ -11,23 +12,57 @@ from typing import Any
 
 from tacit.errors import MissingExtraError
 
-# Each colour stands for a CSS variable of the page, so that figures follow its light and its dark theme.
-INK, MUTED, FAINT, PAPER = "#1c2430", "#5b6675", "#d9dee5", "#fdfdfc"
-ACCENT, OTHER = "#0b6e8f", "#a9b2bd"
-HIGH, MIDDLE, LOW = "#0a6ea1", "#c9791a", "#8a4fa3"
+# Each colour stands for a CSS variable of the page, so that figures follow its light and its dark
+# theme.
+INK = "#1c2430"
+MUTED = "#5b6675"
+FAINT = "#d9dee5"
+PAPER = "#fdfdfc"
+ACCENT = "#0b6e8f"
+OTHER = "#a9b2bd"
+HIGH = "#0a6ea1"
+MIDDLE = "#c9791a"
+LOW = "#8a4fa3"
 COLOURS = {
-    INK: "--ink", MUTED: "--muted", FAINT: "--faint", PAPER: "--paper", ACCENT: "--accent", OTHER: "--other",
-    HIGH: "--high", MIDDLE: "--middle", LOW: "--low",
-}  # fmt: skip
+    INK: "--ink",
+    MUTED: "--muted",
+    FAINT: "--faint",
+    PAPER: "--paper",
+    ACCENT: "--accent",
+    OTHER: "--other",
+    HIGH: "--high",
+    MIDDLE: "--middle",
+    LOW: "--low",
+}
 STYLE: Any = {
-    "font.family": "DejaVu Sans", "font.size": 10.0, "text.color": INK, "axes.labelcolor": MUTED,
-    "axes.edgecolor": FAINT, "axes.facecolor": "none", "axes.spines.top": False, "axes.spines.right": False,
-    "axes.titlesize": 10.5, "axes.titleweight": "bold", "axes.titlelocation": "left", "axes.titlepad": 10.0,
-    "axes.titlecolor": INK, "axes.grid": True, "axes.axisbelow": True, "grid.color": FAINT, "grid.linewidth": 0.7,
-    "xtick.color": FAINT, "ytick.color": FAINT, "xtick.labelcolor": MUTED, "ytick.labelcolor": MUTED,
-    "legend.frameon": False, "legend.labelcolor": MUTED, "lines.solid_capstyle": "round", "svg.fonttype": "none",
-    "figure.constrained_layout.wspace": 0.05, "text.parse_math": False,
-}  # fmt: skip
+    "font.family": "DejaVu Sans",
+    "font.size": 10.0,
+    "text.color": INK,
+    "axes.labelcolor": MUTED,
+    "axes.edgecolor": FAINT,
+    "axes.facecolor": "none",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 10.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.titlepad": 10.0,
+    "axes.titlecolor": INK,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": FAINT,
+    "grid.linewidth": 0.7,
+    "xtick.color": FAINT,
+    "ytick.color": FAINT,
+    "xtick.labelcolor": MUTED,
+    "ytick.labelcolor": MUTED,
+    "legend.frameon": False,
+    "legend.labelcolor": MUTED,
+    "lines.solid_capstyle": "round",
+    "svg.fonttype": "none",
+    "figure.constrained_layout.wspace": 0.05,
+    "text.parse_math": False,
+}
 
 
 @contextmanager
@@ -37,7 +72,8 @@ def drawing() -> Iterator[None]:
         import matplotlib
     except ImportError:
         raise MissingExtraError(
-            "figures need matplotlib, which is not installed: install tacit[plot], for example with "
+            "figures need matplotlib, which is not installed: install tacit[plot], for example "
+            "with "
             "pip install 'tacit[plot]'."
         ) from None
     with matplotlib.rc_context(STYLE):
@@ -45,7 +81,8 @@ def drawing() -> Iterator[None]:
 
 
 def inline_svg(figure: Any, name: str, says: str) -> str:
-    """A figure as SVG to stand inside a page: its colours are the page's, it scales, and it names no address."""
+    """A figure as SVG to stand inside a page: its colours are the page's, it scales, and it names
+    no address."""
     import matplotlib
 
     buffer = io.StringIO()
@@ -65,7 +102,8 @@ def inline_svg(figure: Any, name: str, says: str) -> str:
 
 
 def save(figure: Any, path: Path) -> None:
-    """A figure as a file of its own, on paper white. The file's ending says whether PNG, SVG or PDF."""
+    """A figure as a file of its own, on paper white. The file's ending says whether PNG, SVG or
+    PDF."""
     import matplotlib
 
     with matplotlib.rc_context({"svg.fonttype": "path", "svg.hashsalt": "tacit"}):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tacit._typing import Floats
 from tacit.policy import Policy
 from tacit.report import gain as gains
 from tacit.report.axes import Axis, Ruler
@@ -15,7 +16,6 @@ from tacit.report.frames import Mask, crossed
 from tacit.report.gain import Gain
 from tacit.report.matters import Matter, Scale, matters, scales
 from tacit.report.view import View
-from tacit.tables import Floats
 
 HARDLY = 0.1  # of the largest stake
 NOTHING = 0.005  # of the reward range: no context is worth more than this
@@ -23,7 +23,8 @@ NOTHING = 0.005  # of the reward range: no context is worth more than this
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """What is chosen across the two contexts that matter most, or the only one, the others in the middle."""
+    """What is chosen across the two contexts that matter most, or the only one, the others in the
+    middle."""
 
     across: Ruler
     up: Ruler | None
@@ -58,7 +59,8 @@ class Findings:
     @cached_property
     def curves(self) -> list[tuple[Ruler, Floats]]:
         """What is chosen as each context moves over its range, the others in the middle."""
-        frame, found = self.view.contexts, []
+        frame = self.view.contexts
+        found = []
         for matter in self.matters:
             ruler = matter.axis.ruler(self.view.detail.curve)
             C, _ = frame.place(frame.middle, (ruler.axis, ruler.places))
@@ -67,9 +69,11 @@ class Findings:
 
     @cached_property
     def plane(self) -> Plane:
-        frame, detail = self.view.contexts, self.view.detail
+        frame = self.view.contexts
+        detail = self.view.detail
         if len(self.matters) == 1:
-            across, up = self.matters[0].axis.ruler(detail.curve), None
+            across = self.matters[0].axis.ruler(detail.curve)
+            up = None
             C, inside = frame.place(frame.middle, (across.axis, across.places))
         else:
             across, up = (matter.axis.ruler(detail.side) for matter in self.matters[:2])
@@ -84,11 +88,15 @@ class Findings:
     @cached_property
     def hardly(self) -> list[Matter]:
         """The coordinates that matter at most a tenth as much as the first."""
-        return [matter for matter in self.matters[1:] if matter.stake < HARDLY * self.matters[0].stake]
+        return [
+            matter for matter in self.matters[1:] if matter.stake < HARDLY * self.matters[0].stake
+        ]
 
     def drawn(self, action: Axis) -> Floats:
         """The values of one action coordinate that were chosen in evenly drawn contexts."""
-        X = np.vstack([matter.chosen.reshape(-1, matter.chosen.shape[2]) for matter in self.matters])
+        X = np.vstack(
+            [matter.chosen.reshape(-1, matter.chosen.shape[2]) for matter in self.matters]
+        )
         return action.values(X[:, action.columns])
 
     def shown(self, action: Axis) -> Floats:
@@ -98,7 +106,8 @@ class Findings:
 
     def to_json(self) -> dict[str, Any]:
         """The figures as plain data."""
-        policy, gain = self.policy, self.gain
+        policy = self.policy
+        gain = self.gain
         return {
             "private": policy.private,
             "guarantee": asdict(policy.guarantee),
@@ -109,7 +118,9 @@ class Findings:
                 {
                     "name": matter.axis.name,
                     "reward_at_stake": matter.stake,
-                    "moves_action_by": {axis.name: matter.moves(axis) for axis in self.view.actions.axes},
+                    "moves_action_by": {
+                        axis.name: matter.moves(axis) for axis in self.view.actions.axes
+                    },
                 }
                 for matter in self.matters
             ],

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit._typing import Floats
 from tacit.domains import Ball, Domain, Mixed, Simplex
 from tacit.domains.base import sobol
 from tacit.domains.finite import Finite
 from tacit.report.axes import Axis, Ruler
-from tacit.tables import Floats
 
 Mask = NDArray[np.bool_]
 Setting = tuple[Axis, Floats]
@@ -29,7 +29,9 @@ class Frame:
 
     @classmethod
     def of(cls, domain: Domain) -> Frame:
-        return cls(domain, tuple(axis for start, part in parts(domain) for axis in _axes(part, start)))
+        return cls(
+            domain, tuple(axis for start, part in parts(domain) for axis in _axes(part, start))
+        )
 
     @property
     def middle(self) -> Floats:
@@ -41,7 +43,8 @@ class Frame:
         return self.domain.from_cube(sobol(n, self.domain.cube_dimension))
 
     def place(self, base: Floats, *settings: Setting) -> tuple[Floats, Mask]:
-        """`base` with some axes set, and whether that is possible: the rest of a ball or a simplex gives way."""
+        """`base` with some axes set, and whether that is possible: the rest of a ball or a simplex
+        gives way."""
         rows = max(len(base), *(len(places) for _, places in settings))
         points = np.array(np.broadcast_to(base, (rows, base.shape[1])))
         held = np.zeros(base.shape[1], dtype=bool)
@@ -67,7 +70,8 @@ def parts(domain: Domain) -> Iterator[tuple[int, Domain]]:
 
 def crossed(across: Ruler, up: Ruler) -> tuple[Setting, Setting]:
     """Every pair of places of two rulers, those across moving fastest."""
-    wide, high = np.tile(across.places, (len(up), 1)), np.repeat(up.places, len(across), axis=0)
+    wide = np.tile(across.places, (len(up), 1))
+    high = np.repeat(up.places, len(across), axis=0)
     return (across.axis, wide), (up.axis, high)
 
 
@@ -76,7 +80,9 @@ def _axes(part: Domain, start: int) -> Iterator[Axis]:
         yield Axis(part.names[0], part, start, None)
         return
     # Of two shares the second is what the first leaves.
-    names: Sequence[str] = part.names[:1] if isinstance(part, Simplex) and part.dimension == 2 else part.names
+    names: Sequence[str] = (
+        part.names[:1] if isinstance(part, Simplex) and part.dimension == 2 else part.names
+    )
     for index, name in enumerate(names):
         yield Axis(name, part, start, index)
 
@@ -94,7 +100,9 @@ def _share_the_rest(points: Floats, held: Mask) -> tuple[Floats, Mask]:
     left = 1.0 - points[:, held].sum(axis=1, keepdims=True)
     free = points[:, ~held]
     total = free.sum(axis=1, keepdims=True)
-    points[:, ~held] = np.where(total > 0, free / np.where(total > 0, total, 1.0), 1.0 / max(1, free.shape[1]))
+    points[:, ~held] = np.where(
+        total > 0, free / np.where(total > 0, total, 1.0), 1.0 / max(1, free.shape[1])
+    )
     points[:, ~held] *= np.maximum(left, 0.0)
     return points, np.asarray(left[:, 0] > -1e-9)
 

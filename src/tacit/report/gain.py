@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import norm
 
+from tacit._typing import Floats
 from tacit.report.view import View
-from tacit.tables import Floats
 
 RANDOM_ACTIONS = 32
 LEVEL_90 = 1.645  # standard deviations to either side that hold 90 % of a normal law
@@ -43,10 +43,14 @@ class Gain:
 def measure(view: View, C: Floats, X: Floats) -> Gain:
     """The gain of the chosen actions `X` in the contexts `C`."""
     W, h = _contrasts(view, C, X)
-    kappa = np.einsum("s,nsr->nr", h, view.rows(W.reshape(-1, W.shape[2])).reshape(*W.shape[:2], -1))
+    kappa = np.einsum(
+        "s,nsr->nr", h, view.rows(W.reshape(-1, W.shape[2])).reshape(*W.shape[:2], -1)
+    )
     own, all_pairs = _prior(view, W, h)
-    posterior, unit = view.policy.posterior, view.half_range
-    mean, whole = kappa @ posterior.weights, kappa.mean(axis=0)
+    posterior = view.policy.posterior
+    unit = view.half_range
+    mean = kappa @ posterior.weights
+    whole = kappa.mean(axis=0)
     variance = posterior.scale * own - np.sum((kappa @ posterior.reduction) * kappa, axis=1)
     whole_variance = posterior.scale * all_pairs - float(whole @ posterior.reduction @ whole)
     return Gain(
@@ -58,9 +62,11 @@ def measure(view: View, C: Floats, X: Floats) -> Gain:
 
 
 def _contrasts(view: View, C: Floats, X: Floats) -> tuple[Floats, Floats]:
-    """For each context its chosen action and the random ones, and their weights (1, -1/S, ..., -1/S)."""
+    """For each context its chosen action and the random ones, and their weights (1, -1/S, ...,
+    -1/S)."""
     others = view.actions.spread(RANDOM_ACTIONS)
-    S, N = len(others), len(C)
+    S = len(others)
+    N = len(C)
     tried = np.concatenate([X[:, None, :], np.broadcast_to(others, (N, *others.shape))], axis=1)
     W = np.concatenate([tried, np.repeat(C[:, None, :], S + 1, axis=1)], axis=2)
     return W, np.array([1.0] + [-1.0 / S] * S)
@@ -69,6 +75,7 @@ def _contrasts(view: View, C: Floats, X: Floats) -> tuple[Floats, Floats]:
 def _prior(view: View, W: Floats, h: Floats) -> tuple[Floats, float]:
     """h' k(w, w') h within each context, and on average over all pairs of contexts."""
     N, S, d = W.shape
-    flat, k = W.reshape(N * S, d), view.policy.problem.k
+    flat = W.reshape(N * S, d)
+    k = view.policy.problem.k
     blocks = np.array([(h @ np.asarray(k(points, flat))).reshape(N, S) @ h for points in W])
     return np.diag(blocks).copy(), float(blocks.mean())

@@ -30,20 +30,38 @@ NAMES = {"tau": "Tau", "context_share": "Context share", "plain": "Plain release
 def facts(policy: Policy) -> list[tuple[str, str, str]]:
     """Name, value and meaning of each public fact, the ones people ask for first."""
     known = {"rank": len(policy.landmarks)} | policy.facts
-    order = [name for name in MEANS if name in known] + [name for name in known if name not in MEANS]
-    rows = [(NAMES.get(name, escape(name.replace("_", " ").capitalize())), _value(known[name]), MEANS.get(name, ""))
-            for name in order]  # fmt: skip
+    order = [name for name in MEANS if name in known] + [
+        name for name in known if name not in MEANS
+    ]
+    rows = [
+        (
+            NAMES.get(name, escape(name.replace("_", " ").capitalize())),
+            _value(known[name]),
+            MEANS.get(name, ""),
+        )
+        for name in order
+    ]
     posterior = policy.posterior
     return [
         *rows,
-        ("Scale", f"{posterior.scale:.3g}", "variance of the reward function, found by the evidence of the release"),
+        (
+            "Scale",
+            f"{posterior.scale:.3g}",
+            "variance of the reward function, found by the evidence of the release",
+        ),
         (
             "Energy",
             f"{posterior.energy:.3g}",
             "mean square of the rewards, or of what a second look adds",
         ),
         *(
-            [("Level", f"{posterior.level:.3g}", "mean of the rewards, over which this page shows advantages")]
+            [
+                (
+                    "Level",
+                    f"{posterior.level:.3g}",
+                    "mean of the rewards, over which this page shows advantages",
+                )
+            ]
             if policy.problem.advantage
             else []
         ),
@@ -60,7 +78,9 @@ def problem(policy: Policy) -> str:
 
 def _value(value: Any) -> str:
     if isinstance(value, dict):
-        return escape(", ".join(f"{key} {_value(part)}" for key, part in value.items() if part is not None))
+        return escape(
+            ", ".join(f"{key} {_value(part)}" for key, part in value.items() if part is not None)
+        )
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):

@@ -1,4 +1,5 @@
-"""Which context matters: how far it moves the action, what it is worth, and how fast the reward changes with it."""
+"""Which context matters: how far it moves the action, what it is worth, and how fast the reward
+changes with it."""
 
 from __future__ import annotations
 
@@ -7,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tacit._typing import Floats
 from tacit.kernels import Centred, Joint, Kernel, On, Product, Separable, Sum
 from tacit.kernels.ard import lengthscales, spread
 from tacit.kernels.stationary import Stationary
 from tacit.report.axes import Axis, Ruler
 from tacit.report.view import View
-from tacit.tables import Floats
 
 MOST_TRIED = 8  # labels of one coordinate
 
@@ -30,7 +31,8 @@ class Matter:
         return self.ruler.axis
 
     def moves(self, action: Axis) -> float:
-        """How far the action moves on average; for labels, in what share of contexts it changes at all."""
+        """How far the action moves on average; for labels, in what share of contexts it changes at
+        all."""
         spans = np.ptp(self._values(action), axis=1)
         return float(np.mean(spans > 0) if action.labels else np.mean(spans))
 
@@ -40,22 +42,28 @@ class Matter:
 
     def _values(self, action: Axis) -> Floats:
         contexts, places, d = self.chosen.shape
-        return action.values(self.chosen.reshape(-1, d)[:, action.columns]).reshape(contexts, places)
+        return action.values(self.chosen.reshape(-1, d)[:, action.columns]).reshape(
+            contexts, places
+        )
 
 
 def matters(view: View, C: Floats) -> list[Matter]:
     """Every context coordinate, the one with most reward at stake first."""
-    return sorted((_matter(view, axis, C) for axis in view.contexts.axes), key=lambda found: -found.stake)
+    return sorted(
+        (_matter(view, axis, C) for axis in view.contexts.axes), key=lambda found: -found.stake
+    )
 
 
 def _matter(view: View, axis: Axis, C: Floats) -> Matter:
     ruler = axis.ruler(view.detail.levels, MOST_TRIED)
-    N, L = len(C), len(ruler)
+    N = len(C)
+    L = len(ruler)
     moved, _ = view.contexts.place(np.repeat(C, L, axis=0), (axis, np.tile(ruler.places, (N, 1))))
     chosen = view.decide(moved)
     # f(x(c, l'), (c, l)) for every pair of places l, l'
     rows = np.arange(N * L).reshape(N, L)
-    true, assumed = np.repeat(rows, L, axis=1).ravel(), np.tile(rows, (1, L)).ravel()
+    true = np.repeat(rows, L, axis=1).ravel()
+    assumed = np.tile(rows, (1, L)).ravel()
     rewards = view.mean(chosen[assumed], moved[true]).reshape(N, L, L)
     right = np.diagonal(rewards, axis1=1, axis2=2)
     # A refined action is the best of few: another one may be better by a hair.
@@ -65,7 +73,8 @@ def _matter(view: View, axis: Axis, C: Floats) -> Matter:
 
 @dataclass(frozen=True)
 class Scale:
-    """One over the shortest lengthscale of a coordinate, as the design had it and as the evidence found it."""
+    """One over the shortest lengthscale of a coordinate, as the design had it and as the evidence
+    found it."""
 
     name: str
     action: bool
@@ -74,15 +83,19 @@ class Scale:
 
 
 def scales(view: View) -> list[Scale]:
-    """The coordinates whose kernel has a lengthscale, actions first. None where the kernel has none."""
-    problem, d = view.policy.problem, view.policy.problem.dimension
+    """The coordinates whose kernel has a lengthscale, actions first. None where the kernel has
+    none."""
+    problem = view.policy.problem
+    d = view.policy.problem.dimension
     at = list(columns(problem.k, range(d)))
     found = list(view.policy.posterior.lengthscales)
     if len(at) != len(found):
         return []
     design = lengthscales(spread(problem.k, d))
     shift = problem.actions.dimension
-    axes = [(axis, 0) for axis in view.actions.axes] + [(axis, shift) for axis in view.contexts.axes]
+    axes = [(axis, 0) for axis in view.actions.axes] + [
+        (axis, shift) for axis in view.contexts.axes
+    ]
     listed = []
     for axis, offset in axes:
         own = range(d)[axis.columns.start + offset : axis.columns.stop + offset]
@@ -94,7 +107,8 @@ def scales(view: View) -> list[Scale]:
 
 
 def columns(kernel: Kernel, own: Sequence[int]) -> Iterator[int]:
-    """The column that each lengthscale of a kernel on the columns `own` is of, in the order of `lengthscales`."""
+    """The column that each lengthscale of a kernel on the columns `own` is of, in the order of
+    `lengthscales`."""
     if isinstance(kernel, Stationary):
         yield from own
     elif isinstance(kernel, Separable):

@@ -34,14 +34,17 @@ def write_findings(found: Findings, path: str | Path) -> Path:
 def fill(room: str, words: dict[str, str]) -> str:
     """The `page.html` of a room of this package, in the style that all pages share."""
     template = Template((files(room) / "page.html").read_text(encoding="utf-8"))
-    return template.substitute(words, style=(files("tacit.report") / "style.css").read_text(encoding="utf-8").rstrip())
+    return template.substitute(
+        words, style=(files("tacit.report") / "style.css").read_text(encoding="utf-8").rstrip()
+    )
 
 
 def render(found: Findings) -> str:
     """The page as text: the same for the same released numbers."""
     policy = found.policy
     told = {
-        "title": ("" if policy.private else "NOT PRIVATE: ") + f"Tacit policy report: {words.headline(found)}",
+        "title": ("" if policy.private else "NOT PRIVATE: ")
+        + f"Tacit policy report: {words.headline(found)}",
         "watermark": "" if policy.private else EVERY_SHEET,
         "headline": words.headline(found),
         "lead": words.lead(found),

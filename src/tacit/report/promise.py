@@ -8,8 +8,10 @@ from html import escape
 from tacit.policy import Policy
 
 SEEDED = (
-    "This policy was made by a simulation with a seed. Whoever knows the seed can take the noise off again, so "
-    "<b>nothing about it is protected</b>. It is for rehearsals and for made-up data. The figures of epsilon, delta "
+    "This policy was made by a simulation with a seed. Whoever knows the seed can take the noise "
+    "off again, so "
+    "<b>nothing about it is protected</b>. It is for rehearsals and for made-up data. The figures "
+    "of epsilon, delta "
     "and rho below are what a real release with the same settings would promise."
 )
 UNITS = {"record": "one round of the study", "user": "one person with all of their rounds"}
@@ -22,7 +24,8 @@ def banner(policy: Policy) -> str:
 
 
 def tiles(policy: Policy) -> list[str]:
-    g, records = policy.guarantee, policy.facts.get("records")
+    g = policy.guarantee
+    records = policy.facts.get("records")
     if policy.private:
         first = ("own", "Private", f"protects any {UNITS.get(g.unit, escape(g.unit))}")
     else:
@@ -30,9 +33,16 @@ def tiles(policy: Policy) -> list[str]:
     shown = [
         first,
         ("", f"&epsilon; = {g.epsilon:.3g}", f"&delta; = {g.delta:.3g}, &rho; = {g.rho:.3g}"),
-        ("", f"{records:,}" if records is not None else "unknown", "records that it was learned from"),
+        (
+            "",
+            f"{records:,}" if records is not None else "unknown",
+            "records that it was learned from",
+        ),
     ]
-    return [f'<li class="{kind}"><strong>{value}</strong><span>{says}</span></li>' for kind, value, says in shown]
+    return [
+        f'<li class="{kind}"><strong>{value}</strong><span>{says}</span></li>'
+        for kind, value, says in shown
+    ]
 
 
 def rows(policy: Policy) -> list[tuple[str, str, str]]:
@@ -40,15 +50,27 @@ def rows(policy: Policy) -> list[tuple[str, str, str]]:
     g = policy.guarantee
     factor, coin = _odds(policy)
     return [
-        ("Private", "yes" if g.private else "NO", "the noise has no seed" if g.private else "the noise has a seed"),
+        (
+            "Private",
+            "yes" if g.private else "NO",
+            "the noise has no seed" if g.private else "the noise has a seed",
+        ),
         ("Epsilon", f"{g.epsilon:.4g}", f"the odds of any suspicion grow at most {factor}-fold"),
-        ("Delta", f"{g.delta:.3g}", f"that factor may be exceeded with a chance of 1 in {1 / g.delta:,.0f}"),
-        ("Rho", f"{g.rho:.4g}", f"mu = sqrt(2 rho): a guess between two equal chances is right in at most {coin}"),
+        (
+            "Delta",
+            f"{g.delta:.3g}",
+            f"that factor may be exceeded with a chance of 1 in {1 / g.delta:,.0f}",
+        ),
+        (
+            "Rho",
+            f"{g.rho:.4g}",
+            f"mu = sqrt(2 rho): a guess between two equal chances is right in at most {coin}",
+        ),
         ("Unit", escape(g.unit), UNITS.get(g.unit, "")),
         ("Neighbours", "", escape(g.relation)),
         ("Mechanism", "", escape(g.mechanism)),
         ("Receipt", *_receipt(policy)),
-    ]  # fmt: skip
+    ]
 
 
 def meaning(policy: Policy) -> list[str]:
@@ -56,29 +78,46 @@ def meaning(policy: Policy) -> list[str]:
     g = policy.guarantee
     factor, coin = _odds(policy)
     who = "any one round" if g.unit == "record" else "any one person, with all of their rounds,"
-    would = "" if policy.private else "<b>This policy is not private.</b> With a real release it would mean: "
+    would = (
+        ""
+        if policy.private
+        else "<b>This policy is not private.</b> With a real release it would mean: "
+    )
     return [
-        f"{would}Think of {who} in the data, and put any other context and reward in its place. This policy, every "
-        "decision ever made with it, and this page would have come out almost the same. Whatever somebody concludes "
-        f"from them becomes at most {factor} times as likely or as unlikely, apart from a chance of 1 in "
+        f"{would}Think of {who} in the data, and put any other context and reward in its place. "
+        "This policy, every "
+        "decision ever made with it, and this page would have come out almost the same. Whatever "
+        "somebody concludes "
+        f"from them becomes at most {factor} times as likely or as unlikely, apart from a chance "
+        "of 1 in "
         f"{1 / g.delta:,.0f}. "
-        "Somebody who knows everything else, and only wonders which of two equally likely records was the true one, "
-        f"would guess right at most {coin} of the time after seeing the policy, where tossing a coin gives 50 %.",
-        "It holds whatever the records were and however often the policy is used, and for ever. It does not rest on "
-        "the model being right: a wrong kernel or a wrong guess of who would come makes a policy worse, never less "
+        "Somebody who knows everything else, and only wonders which of two equally likely records "
+        "was the true one, "
+        f"would guess right at most {coin} of the time after seeing the policy, where tossing a "
+        "coin gives 50 %.",
+        "It holds whatever the records were and however often the policy is used, and for ever. It "
+        "does not rest on "
+        "the model being right: a wrong kernel or a wrong guess of who would come makes a policy "
+        "worse, never less "
         "private.",
-        "It does not hide that a round took place, how many there were, or facts about everybody, which are what a "
-        "study is for. It does not protect against whoever can read the machine on which the study ran, nor a "
-        "visitor's own decision from showing something of the visitor's own context. It speaks for this release: if "
+        "It does not hide that a round took place, how many there were, or facts about everybody, "
+        "which are what a "
+        "study is for. It does not protect against whoever can read the machine on which the study "
+        "ran, nor a "
+        "visitor's own decision from showing something of the visitor's own context. It speaks for "
+        "this release: if "
         "the same records paid for other releases, the ledger's budget is what was promised.",
-        "The full statement, the attacker it is about and the proofs are in docs/guarantee.md, which comes with Tacit.",
+        "The full statement, the attacker it is about and the proofs are in docs/guarantee.md, "
+        "which comes with Tacit.",
     ]
 
 
 def _odds(policy: Policy) -> tuple[str, str]:
-    """How much the odds of a suspicion may grow, and how often a guess between two records can be right at most.
+    """How much the odds of a suspicion may grow, and how often a guess between two records can be
+    right at most.
 
-    The second is Phi(mu / 2) with mu = sqrt(2 rho): the best test of two normal laws that are mu apart.
+    The second is Phi(mu / 2) with mu = sqrt(2 rho): the best test of two normal laws that are mu
+    apart.
     """
     g = policy.guarantee
     coin = 0.5 * math.erfc(-math.sqrt(2.0 * g.rho) / 2.0 / math.sqrt(2.0))
@@ -87,6 +126,11 @@ def _odds(policy: Policy) -> tuple[str, str]:
 
 def _receipt(policy: Policy) -> tuple[str, str]:
     if not policy.receipt:
-        return "none", "no ledger was charged" if not policy.private else "this policy does not name its ledger"
+        return (
+            "none",
+            "no ledger was charged"
+            if not policy.private
+            else "this policy does not name its ledger",
+        )
     words = ", ".join(f"{key} {value}" for key, value in policy.receipt.items())
     return "yes", f"{escape(words)}: check it with <code>tacit ledger check</code>"

@@ -1,4 +1,5 @@
-"""Figures of what is expected: the reward over action and context, and slices of it with their bands."""
+"""Figures of what is expected: the reward over action and context, and slices of it with their
+bands."""
 
 from __future__ import annotations
 
@@ -6,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from tacit._typing import Floats
 from tacit.report.axes import Axis, Ruler
 from tacit.report.canvas import HIGH, MIDDLE, PAPER, blank
 from tacit.report.choices import WIDTH
 from tacit.report.findings import Findings
 from tacit.report.gain import LEVEL_90
 from tacit.report.shading import REWARD, edges, mark, runs, shade
-from tacit.tables import Floats
 
 SHOWN = 15  # labels of an action at most
 FEW = 5  # contexts that choose them
@@ -29,7 +30,9 @@ def surface(found: Findings, action: Axis) -> Any:
     figure = blank(WIDTH, 3.9 if not up.labels else max(3.0, 1.2 + 0.27 * len(up)))
     axes = figure.subplots()
     mesh = shade(axes, across, up, Z, REWARD)
-    figure.colorbar(mesh, ax=axes, label=f"Expected {view.quantity}", pad=0.02).outline.set_visible(False)
+    figure.colorbar(mesh, ax=axes, label=f"Expected {view.quantity}", pad=0.02).outline.set_visible(
+        False
+    )
     _mark(axes, across, up, action.values(X[:, action.columns]))
     if up.labels:
         axes.invert_yaxis()
@@ -38,7 +41,8 @@ def surface(found: Findings, action: Axis) -> Any:
 
 def slices(found: Findings, action: Axis) -> Any:
     """The expected reward of every action, with 90 % bands, in a low, a middle and a high context."""
-    at, view = three(found), found.view
+    at = three(found)
+    view = found.view
     C, _ = view.contexts.place(view.contexts.middle, (at.axis, at.places))
     X = view.decide(C)
     up, _ = best_rows(found, action, C, X)
@@ -47,7 +51,8 @@ def slices(found: Findings, action: Axis) -> Any:
     for i, panel in enumerate(panels):
         tried, inside = view.actions.place(X[i : i + 1], (action, up.places))
         came = np.repeat(C[i : i + 1], len(tried), axis=0)
-        mean, band = view.mean(tried, came), LEVEL_90 * view.std(tried, came)
+        mean = view.mean(tried, came)
+        band = LEVEL_90 * view.std(tried, came)
         mean[~inside] = np.nan
         (_dots if up.labels else _line)(panel, up, mean, band, f"Expected {view.quantity}")
         _choice(panel, up, action, view.mean(X[i : i + 1], C[i : i + 1]), X[i : i + 1])
@@ -61,13 +66,15 @@ def slices(found: Findings, action: Axis) -> Any:
 
 
 def three(found: Findings) -> Ruler:
-    """Low, middle and high on the axis that matters most; of labels the first, the middle one and the last."""
+    """Low, middle and high on the axis that matters most; of labels the first, the middle one and
+    the last."""
     axis = found.matters[0].axis
     return axis.ruler(3, most=3) if axis.labels else axis.ruler_at(THREE)
 
 
 def best_rows(found: Findings, action: Axis, C: Floats, X: Floats) -> tuple[Ruler, Floats]:
-    """Rewards by action and context, `(action, context)`: the rest of each action as chosen for its context.
+    """Rewards by action and context, `(action, context)`: the rest of each action as chosen for its
+    context.
 
     Of many labels the ones with the largest rewards are kept, in the order of the list.
     """
@@ -107,14 +114,18 @@ def _steps(ends: Floats, rows: Floats) -> tuple[Floats, Floats]:
 
 
 def _line(panel: Any, up: Ruler, mean: Floats, band: Floats, name: str) -> None:
-    panel.fill_between(up.at, mean - band, mean + band, color=MIDDLE, alpha=0.2, linewidth=0, label="90 % band")
+    panel.fill_between(
+        up.at, mean - band, mean + band, color=MIDDLE, alpha=0.2, linewidth=0, label="90 % band"
+    )
     panel.plot(up.at, mean, color=MIDDLE, linewidth=2.2, label=name)
     panel.set_xlim(up.at[0], up.at[-1])
     panel.set_xlabel(up.axis.title)
 
 
 def _dots(panel: Any, up: Ruler, mean: Floats, band: Floats, name: str) -> None:
-    panel.hlines(up.at, mean - band, mean + band, color=MIDDLE, alpha=0.4, linewidth=3, label="90 % band")
+    panel.hlines(
+        up.at, mean - band, mean + band, color=MIDDLE, alpha=0.4, linewidth=3, label="90 % band"
+    )
     panel.plot(mean, up.at, "o", color=MIDDLE, markersize=5, label=name)
     panel.set_yticks(up.at, up.labels)
     panel.set_ylim(-0.6, len(up) - 0.4)
@@ -125,5 +136,14 @@ def _dots(panel: Any, up: Ruler, mean: Floats, band: Floats, name: str) -> None:
 def _choice(panel: Any, up: Ruler, action: Axis, reward: Floats, X: Floats) -> None:
     chosen = action.values(X[:, action.columns])
     x, y = (reward, np.array([up.find(chosen[0])])) if up.labels else (chosen, reward)
-    panel.plot(x, y, "o", color=HIGH, markersize=8, markeredgecolor=PAPER, zorder=4, clip_on=False,
-               label=f"Chosen {action.title}")  # fmt: skip
+    panel.plot(
+        x,
+        y,
+        "o",
+        color=HIGH,
+        markersize=8,
+        markeredgecolor=PAPER,
+        zorder=4,
+        clip_on=False,
+        label=f"Chosen {action.title}",
+    )

@@ -1,4 +1,5 @@
-"""Maps over two axes: even bands of colour where both are numbers, tiles where one is a list of labels."""
+"""Maps over two axes: even bands of colour where both are numbers, tiles where one is a list of
+labels."""
 
 from __future__ import annotations
 
@@ -7,17 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from tacit._typing import Floats
 from tacit.report.axes import Ruler
 from tacit.report.canvas import OTHER, PAPER
 from tacit.report.text import number
-from tacit.tables import Floats
 
 # One colour for each kind of quantity, from little to much: it prints in grey as well.
 ACTION = ("#eaf4f7", "#a5d0dd", "#4a9cb8", "#0d6c8c", "#0a3a4c")
 REWARD = ("#fdf5e8", "#f3cf98", "#dd9a45", "#b3661a", "#5a2f0b")
 DOUBT = ("#f6f1f9", "#d6bfe2", "#ac80c2", "#7d4596", "#3c1d4b")
 LABELS = ("#2f7f9f", "#d9902f", "#8d59a6", "#5a9a4b", "#c8566a", "#7a8fd0", "#a58a3d", "#4bb0a5")
-DARK, LIGHT = "#10161d", "#ffffff"  # on top of these, whatever the page's theme
+# on top of these, whatever the page's theme
+DARK = "#10161d"
+LIGHT = "#ffffff"
 BANDS = 9
 MOST_WRITTEN = 60  # tiles with their number in them
 HALF = np.array([-0.5, 0.5])
@@ -25,33 +28,42 @@ OTHERS = "others"
 
 
 def shade(axes: Any, across: Ruler, up: Ruler, Z: Floats, colours: Sequence[str]) -> Any:
-    """Colours the plane by `Z[up, across]`; what is not finite stays blank. Returns what a colour bar needs."""
+    """Colours the plane by `Z[up, across]`; what is not finite stays blank. Returns what a colour
+    bar needs."""
     from matplotlib.colors import BoundaryNorm, LinearSegmentedColormap
 
-    bands, palette = _bands(Z), LinearSegmentedColormap.from_list("tacit", colours)
+    bands = _bands(Z)
+    palette = LinearSegmentedColormap.from_list("tacit", colours)
     norm = BoundaryNorm(bands, palette.N)
     if across.labels and up.labels:
-        mesh = axes.pcolormesh(edges(across), edges(up), np.ma.masked_invalid(Z), cmap=palette, norm=norm)
+        mesh = axes.pcolormesh(
+            edges(across), edges(up), np.ma.masked_invalid(Z), cmap=palette, norm=norm
+        )
         _write(axes, Z, lambda z: palette(norm(z)), float(np.diff(bands)[0]))
         _finish(axes, [mesh], across, up)
         return mesh
     # Bands of colour: of the whole plane, or within each label.
-    meshes = [axes.contourf(x, y, np.ma.masked_invalid(z), levels=bands, cmap=palette, norm=norm)
-              for x, y, z in _strips(across, up, Z)]  # fmt: skip
+    meshes = [
+        axes.contourf(x, y, np.ma.masked_invalid(z), levels=bands, cmap=palette, norm=norm)
+        for x, y, z in _strips(across, up, Z)
+    ]
     _finish(axes, meshes, across, up)
     return meshes[0]
 
 
 def tiles(axes: Any, across: Ruler, up: Ruler, codes: Floats, names: Sequence[str]) -> list[Any]:
-    """Colours the plane by labels: `codes[up, across]` are positions in `names`. Returns a patch per name."""
+    """Colours the plane by labels: `codes[up, across]` are positions in `names`. Returns a patch
+    per name."""
     from matplotlib.patches import Patch
 
     colours = [label_colour(i, names) for i in range(len(names))]
-    x, y = edges(across), edges(up)
+    x = edges(across)
+    y = edges(up)
     for row, code in enumerate(codes):
         for start, stop in runs(code):
             if np.isfinite(code[start]):
-                colour, at = colours[int(code[start])], (y[row], y[row + 1] - y[row])
+                colour = colours[int(code[start])]
+                at = (y[row], y[row + 1] - y[row])
                 axes.broken_barh([(x[start], x[stop] - x[start])], at, color=colour, linewidth=1.0)
     _finish(axes, [], across, up)
     return [Patch(color=colour, label=name) for colour, name in zip(colours, names, strict=True)]
@@ -66,8 +78,17 @@ def mark(axes: Any, x: Floats, y: Floats, style: str, label: str) -> None:
     from matplotlib.patheffects import withStroke
 
     around = [withStroke(linewidth=4.2, foreground=LIGHT)] if style == "-" else []
-    axes.plot(x, y, style, color=DARK, markersize=6.5, markeredgecolor=LIGHT, linewidth=1.9, label=label,
-              path_effects=around)  # fmt: skip
+    axes.plot(
+        x,
+        y,
+        style,
+        color=DARK,
+        markersize=6.5,
+        markeredgecolor=LIGHT,
+        linewidth=1.9,
+        label=label,
+        path_effects=around,
+    )
 
 
 def ticks(side: Any, ruler: Ruler, room: int = 70, most: int = 12) -> None:
@@ -75,7 +96,11 @@ def ticks(side: Any, ruler: Ruler, room: int = 70, most: int = 12) -> None:
     if ruler.labels:
         step = -(-len(ruler) // most)
         shown = ruler.labels[::step]
-        slanted = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if sum(map(len, shown)) > room else {}
+        slanted = (
+            {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
+            if sum(map(len, shown)) > room
+            else {}
+        )
         side.set_ticks(ruler.at[::step], shown, **slanted)
         side.set_tick_params(length=0)
 
@@ -97,7 +122,9 @@ def _write(axes: Any, Z: Floats, colour: Callable[[float], Any], step: float) ->
     for (i, j), z in np.ndenumerate(Z):
         if np.isfinite(z):
             ink = DARK if float(np.dot(colour(z)[:3], (0.3, 0.6, 0.1))) > 0.55 else LIGHT
-            axes.text(j, i, number(float(z), 20 * step, trim=False), ha="center", va="center", color=ink)
+            axes.text(
+                j, i, number(float(z), 20 * step, trim=False), ha="center", va="center", color=ink
+            )
 
 
 def _finish(axes: Any, meshes: list[Any], across: Ruler, up: Ruler) -> None:
@@ -122,7 +149,8 @@ def _bands(Z: Floats) -> Floats:
     from matplotlib.ticker import MaxNLocator
 
     finite = Z[np.isfinite(Z)]
-    low, high = float(finite.min()), float(finite.max())
+    low = float(finite.min())
+    high = float(finite.max())
     if high - low <= 1e-9 * max(abs(low), abs(high), 1e-300):
         low, high = low - 0.5 * max(abs(low), 1e-3), high + 0.5 * max(abs(low), 1e-3)
     return np.asarray(MaxNLocator(BANDS).tick_values(low, high))

@@ -24,7 +24,9 @@ def lines(table: Mapping[str, Any], path: str = "") -> Iterator[str]:
 
 
 def _tables(value: Any) -> bool:
-    return isinstance(value, Mapping) or (isinstance(value, list) and bool(value) and isinstance(value[0], Mapping))
+    return isinstance(value, Mapping) or (
+        isinstance(value, list) and bool(value) and isinstance(value[0], Mapping)
+    )
 
 
 def _plain(value: Any) -> str:

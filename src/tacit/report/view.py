@@ -8,17 +8,18 @@ from functools import cached_property
 
 import numpy as np
 
+from tacit._typing import Floats
 from tacit.kernels import Separable
 from tacit.policy import Policy
 from tacit.report.frames import Frame
-from tacit.tables import Floats
 
 ROWS = 2048  # kernel rows at a time
 
 
 @dataclass(frozen=True)
 class Detail:
-    """How closely to look: points on a curve, along the side of a map, random contexts, levels of each coordinate."""
+    """How closely to look: points on a curve, along the side of a map, random contexts, levels of
+    each coordinate."""
 
     curve: int
     side: int
@@ -26,7 +27,8 @@ class Detail:
     levels: int
 
 
-FINE, COARSE = Detail(61, 41, 128, 5), Detail(25, 15, 40, 3)
+FINE = Detail(61, 41, 128, 5)
+COARSE = Detail(25, 15, 40, 3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +47,8 @@ class View:
 
     @property
     def detail(self) -> Detail:
-        """Decisions with a kernel that is no product cost a kernel row for every candidate: make fewer."""
+        """Decisions with a kernel that is no product cost a kernel row for every candidate: make
+        fewer."""
         return FINE if isinstance(self.policy.problem.k, Separable) else COARSE
 
     @property
@@ -65,22 +68,30 @@ class View:
     def mean(self, X: Floats, C: Floats) -> Floats:
         """mean(w) = k_U(w)' weights"""
         weights = self.policy.posterior.weights
-        return self.policy.problem.unscale_reward(self._by_rows(np.hstack([X, C]), lambda k_U, _: k_U @ weights))
+        return self.policy.problem.unscale_reward(
+            self._by_rows(np.hstack([X, C]), lambda k_U, _: k_U @ weights)
+        )
 
     def std(self, X: Floats, C: Floats) -> Floats:
         """var(w) = v k(w, w) - k_U(w)' reduction k_U(w)"""
-        posterior, k = self.policy.posterior, self.policy.problem.k
+        posterior = self.policy.posterior
+        k = self.policy.problem.k
 
         def variance(k_U: Floats, W: Floats) -> Floats:
-            return posterior.scale * k.diagonal(W) - np.sum((k_U @ posterior.reduction) * k_U, axis=1)
+            return posterior.scale * k.diagonal(W) - np.sum(
+                (k_U @ posterior.reduction) * k_U, axis=1
+            )
 
-        return np.sqrt(np.maximum(self._by_rows(np.hstack([X, C]), variance), 0.0)) * self.half_range
+        return (
+            np.sqrt(np.maximum(self._by_rows(np.hstack([X, C]), variance), 0.0)) * self.half_range
+        )
 
     def rows(self, W: Floats) -> Floats:
         """k_U(w) of joint points"""
         return self._by_rows(W, lambda k_U, _: k_U)
 
     def _by_rows(self, W: Floats, of: Callable[[Floats, Floats], Floats]) -> Floats:
-        k, U = self.policy.problem.k, self.policy.landmarks
+        k = self.policy.problem.k
+        U = self.policy.landmarks
         chunks = (W[start : start + ROWS] for start in range(0, len(W), ROWS))
         return np.concatenate([of(np.asarray(k(chunk, U)), chunk) for chunk in chunks])

@@ -1,4 +1,5 @@
-"""What the page says in words about what was found. Every name that comes from the user is escaped here."""
+"""What the page says in words about what was found. Every name that comes from the user is escaped
+here."""
 
 from __future__ import annotations
 
@@ -29,44 +30,63 @@ def lead(found: Findings) -> str:
     policy = found.policy
     low, high = (number(value, 2 * found.view.half_range) for value in policy.problem.reward_range)
     records = policy.facts.get("records")
-    learned = f"It was learned from {records:,} records" if records is not None else "It was learned from records"
+    learned = (
+        f"It was learned from {records:,} records"
+        if records is not None
+        else "It was learned from records"
+    )
     releases = "two releases" if policy.facts.get("looks") == 2 else "one release"
     return (
-        f"This policy chooses {_ranges(found.view.actions)} from {_ranges(found.view.contexts)}. {learned} with "
-        f"rewards between {low} and {high}, through {releases} of noised numbers. This page is made from those "
+        f"This policy chooses {_ranges(found.view.actions)} from {_ranges(found.view.contexts)}. "
+        f"{learned} with "
+        f"rewards between {low} and {high}, through {releases} of noised numbers. This page is "
+        "made from those "
         "released numbers alone."
     )
 
 
 def in_short(found: Findings) -> list[str]:
     """The three sentences to remember."""
-    return [what_matters(found), how_sure(found), *(_runs(found, axis) for axis in found.view.actions.axes[:3])]
+    return [
+        what_matters(found),
+        how_sure(found),
+        *(_runs(found, axis) for axis in found.view.actions.axes[:3]),
+    ]
 
 
 def what_matters(found: Findings) -> str:
-    first, rest = found.matters[0], found.matters[1:]
+    first = found.matters[0]
+    rest = found.matters[1:]
     span = 2 * found.view.half_range
     if found.same_for_all:
         return (
-            "<b>No context matters much.</b> Nearly the same action is chosen for everybody, or the choice makes "
+            "<b>No context matters much.</b> Nearly the same action is chosen for everybody, or "
+            "the choice makes "
             "hardly a difference."
         )
     stake = f"a choice made for a random other value would cost {number(first.stake, span)} of reward on average"
     if not rest:
         return f"<b>{escape(first.axis.title)}</b> matters: {stake}."
     hardly = [matter.axis.title for matter in found.hardly]
-    tail = f" Of hardly any consequence: {escape(listed(hardly))}." if hardly else " None of the others can be ignored."
+    tail = (
+        f" Of hardly any consequence: {escape(listed(hardly))}."
+        if hardly
+        else " None of the others can be ignored."
+    )
     return f"<b>{escape(first.axis.title)} matters most</b>: {stake}.{tail}"
 
 
 def how_sure(found: Findings) -> str:
     gain = found.gain
     low, middle, high = (
-        number(gain.average + sign * LEVEL_90 * gain.average_std, 2 * found.view.half_range, trim=False)
+        number(
+            gain.average + sign * LEVEL_90 * gain.average_std, 2 * found.view.half_range, trim=False
+        )
         for sign in (-1, 0, 1)
     )
     return (
-        f"<b>In {percent(gain.share_sure)} of contexts the policy is at least 95 % sure</b> that its action beats a "
+        f"<b>In {percent(gain.share_sure)} of contexts the policy is at least 95 % sure</b> that "
+        "its action beats a "
         f"random one. On average over all contexts it expects a reward {middle} above random play "
         f"(90 % band {low} to {high})."
     )
@@ -86,7 +106,8 @@ def holding(found: Findings, moving: Sequence[Axis]) -> str:
 
 
 def _runs(found: Findings, action: Axis) -> str:
-    chosen, name = found.drawn(action), escape(action.title)
+    chosen = found.drawn(action)
+    name = escape(action.title)
     if action.labels:
         seen, count = np.unique(chosen.astype(int), return_counts=True)
         top = escape(action.labels[seen[np.argmax(count)]])
@@ -95,7 +116,9 @@ def _runs(found: Findings, action: Axis) -> str:
         share = percent(float(count.max() / count.sum()))
         some = f"{len(seen):,} of the {len(action.labels):,} values of {name} are chosen"
         return f"<b>{some}</b>, most often {top} ({share})."
-    low, middle, high = (number(float(v), action.span) for v in np.quantile(chosen, [0.05, 0.5, 0.95]))
+    low, middle, high = (
+        number(float(v), action.span) for v in np.quantile(chosen, [0.05, 0.5, 0.95])
+    )
     return f"<b>{name} is mostly between {low} and {high}</b> (90 % of evenly drawn contexts; median {middle})."
 
 

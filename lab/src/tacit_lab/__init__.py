@@ -1,0 +1,1 @@
+"""Evaluation of Tacit: the arena of the literature, speed, and the studies behind the docs."""

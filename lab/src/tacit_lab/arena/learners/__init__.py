@@ -1,0 +1,51 @@
+"""Private contextual bandits of the literature, and what they are measured against, each behind
+`Learner`.
+
+Every one is written from its paper. Noise is calibrated by the trusted core and drawn from a seeded
+generator (`tacit_lab.arena.mechanisms`), so what an arena run puts out is not private.
+"""
+
+from __future__ import annotations
+
+from tacit_lab.arena.learners.batched import Batched
+from tacit_lab.arena.learners.bo_final import BOFinal
+from tacit_lab.arena.learners.floor import BestFixed, Uniform
+from tacit_lab.arena.learners.fts_private import FTS, FTSPrivate
+from tacit_lab.arena.learners.gpucb import GPUCB
+from tacit_lab.arena.learners.gpucb_jdp import GPUCBJDP
+from tacit_lab.arena.learners.gpucb_outsourced import GPUCBOutsourced
+from tacit_lab.arena.learners.gpucb_private_rewards import GPUCBPrivateRewards
+from tacit_lab.arena.learners.linear import LinUCB
+from tacit_lab.arena.learners.linear_agents import LinearAgents
+from tacit_lab.arena.learners.linear_local import LinearLocal
+from tacit_lab.arena.learners.linear_shuffled import LinearShuffled
+from tacit_lab.arena.learners.linucb_tree import LinUCBTree
+from tacit_lab.arena.learners.tacit_release import Tacit, TacitOnce, TacitPure
+from tacit_lab.arena.learners.uniform_posterior import UniformPosterior
+from tacit_lab.arena.learners.usca import USCA
+from tacit_lab.arena.protocol import Learner
+
+LEARNERS: dict[str, type[Learner]] = {
+    "tacit": Tacit,
+    "tacit-once": TacitOnce,
+    "tacit-pure": TacitPure,
+    "usca": USCA,
+    "linucb-tree": LinUCBTree,
+    "gpucb-jdp": GPUCBJDP,
+    "linear-agents": LinearAgents,
+    "bo-final": BOFinal,
+    "gpucb-outsourced": GPUCBOutsourced,
+    "gpucb-private-rewards": GPUCBPrivateRewards,
+    "linear-local": LinearLocal,
+    "linear-shuffled": LinearShuffled,
+    "fts-private": FTSPrivate,
+    "uniform-posterior": UniformPosterior,
+    "gpucb": GPUCB,
+    "batched": Batched,
+    "linucb": LinUCB,
+    "fts": FTS,
+    "uniform": Uniform,
+    "best-fixed": BestFixed,
+}
+
+__all__ = ["LEARNERS"]

@@ -1,0 +1,95 @@
+"""Finite feature maps of a problem's kernel: `phi(w)'phi(w')` is close to `k(w, w')`, and `|phi(w)|
+<= 1` always.
+
+All of them are made from public coins: the kernel, the domain, and points that the learner draws
+itself.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from tacit._typing import Floats, Rng
+from tacit.design.features import Features, clipped
+from tacit.design.landmarks import pivots
+from tacit.kernels import Kernel, Separable
+from tacit.numerics import linalg
+from tacit.problem import Problem
+from tacit_lab.arena.learners.menu import pairs
+
+POOL = 4096  # public points that landmarks are chosen from and moments are taken over
+# most landmarks, and the mean residual of the kernel at which fewer are enough
+LANDMARKS = 200
+TOLERANCE = 1e-4
+
+
+class Map(ABC):
+    """Rows phi(w) of joint points, shrunk to norm 1 where they are longer: what sensitivities rest
+    on."""
+
+    size: int
+
+    @abstractmethod
+    def raw(self, points: Floats) -> Floats:
+        """The features, as long as they come."""
+
+    def raw_menu(self, menu: Floats, context: Floats) -> Floats:
+        """The same for every action of a menu in one context, where that can be had faster."""
+        return self.raw(pairs(menu, context[None, :]))
+
+    def __call__(self, points: Floats) -> Floats:
+        return clipped(self.raw(points), 1.0)
+
+    def on_menu(self, menu: Floats, context: Floats) -> Floats:
+        return clipped(self.raw_menu(menu, context), 1.0)
+
+
+class Landmarks(Map):
+    """`phi(w) = B'k_U(w)`: Nystroem features on landmarks U, or some directions of them."""
+
+    def __init__(self, k: Kernel, U: Floats, B: Floats) -> None:
+        self.k = k
+        self.U = U
+        self.B = B
+        self.size = B.shape[1]
+        self._menu: tuple[Floats, Floats] | None = None
+
+    def raw(self, points: Floats) -> Floats:
+        return np.asarray(self.k(points, self.U) @ self.B)
+
+    def raw_menu(self, menu: Floats, context: Floats) -> Floats:
+        """A separable kernel needs the menu's part once, and one row for the context."""
+        if not isinstance(self.k, Separable):
+            return super().raw_menu(menu, context)
+        if self._menu is None or self._menu[0] is not menu:
+            self._menu = menu, self.k.actions(menu, self.U[:, : self.k.at])
+        return np.asarray(
+            (self._menu[1] * self.k.contexts(context[None, :], self.U[:, self.k.at :])) @ self.B
+        )
+
+
+def nystroem(
+    problem: Problem, rng: Rng, *, most: int = LANDMARKS, tolerance: float = TOLERANCE
+) -> Landmarks:
+    """`phi(w) = L^-1 k_U(w)` on landmarks U until a mean residual of `tolerance` is left of the
+    kernel."""
+    pool = problem.public_points(POOL, rng)
+    chosen, _ = pivots(problem.k, pool, most=most, tolerance=tolerance, rng=rng)
+    features = Features.on(problem.k, pool[chosen])
+    return Landmarks(problem.k, features.U, linalg.solve_lower(features.L, np.eye(features.rank)).T)
+
+
+def principal(problem: Problem, rng: Rng, most: int, floor: float = 0.0) -> Landmarks:
+    """The directions of those features that carry most of the kernel over public points.
+
+    Of all maps of so many features this one leaves the smallest mean residual, so a linear learner
+    that pays for every feature in noise is given the best ones: at most `most`, at least 4, and
+    none with a mean square below `floor`.
+    """
+    phi = nystroem(problem, rng)
+    Phi = phi.raw(problem.public_points(POOL, rng))
+    weight, V = linalg.eigh(Phi.T @ Phi / POOL)
+    size = min(most, max(4, int(np.count_nonzero(weight >= floor))), len(weight))
+    return Landmarks(problem.k, phi.U, phi.B @ V[:, ::-1][:, :size])

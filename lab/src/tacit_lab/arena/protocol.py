@@ -1,0 +1,123 @@
+"""What learners and environments agree on. All points are unit coordinates, all rewards are in [-1,
+1].
+
+A learner is one study: made for a `Setting` and a generator, it plays the rounds and then decides.
+An environment is a problem together with what the learner does not know: the mean reward, the
+noise, and who really comes.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from tacit._typing import Floats, Rng
+from tacit.core import Budget
+from tacit.problem import Problem
+
+MENU = 64  # candidate actions where the domain is continuous
+Reward = Callable[
+    [Floats, Floats, Rng], Floats
+]  # (actions, contexts, rng) -> noisy rewards, row by row
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a learner is told. All of it is public."""
+
+    problem: (
+        Problem  # its generator is what the learner believes about the contexts, right or wrong
+    )
+    horizon: int
+    epsilon: float = math.inf  # inf: no privacy
+    delta: float = 1e-6
+    noise: float = 0.1  # standard deviation of a reward around its mean
+
+    @property
+    def private(self) -> bool:
+        return math.isfinite(self.epsilon)
+
+    @property
+    def budget(self) -> Budget:
+        return Budget(epsilon=self.epsilon, delta=self.delta)
+
+    @cached_property
+    def menu(self) -> Floats:
+        """The candidate actions, the same for every learner."""
+        return self.problem.actions.candidate_points(MENU)
+
+
+class Learner(ABC):
+    """One study. Subclasses say what they protect and where they come from."""
+
+    name: ClassVar[str]
+    source: ClassVar[str]  # authors, year, title
+    protects: ClassVar[str]  # "context and reward", "reward", "nothing", ...
+    trust: ClassVar[str] = "central"  # central (joint DP), local, shuffled, none
+    counterpart: ClassVar[str | None] = (
+        None  # the learner it becomes at epsilon = inf; None if it is not private
+    )
+
+    def __init__(self, setting: Setting, rng: Rng) -> None:
+        self.setting = setting
+        self.rng = rng
+
+    @abstractmethod
+    def ask(self, context: Floats) -> Floats:
+        """The action to play for one context."""
+
+    @abstractmethod
+    def tell(self, context: Floats, action: Floats, reward: float) -> None:
+        """What came of it."""
+
+    @abstractmethod
+    def decide(self, contexts: Floats) -> Floats:
+        """The best action for each context, one row each, after the last round."""
+
+    def play(self, contexts: Floats, reward: Callable[[Floats, Floats], Floats]) -> Floats:
+        """All rounds; returns the actions played. Learners that do not adapt override this to play
+        them at once."""
+        played = np.empty((len(contexts), self.setting.problem.actions.dimension))
+        for i, context in enumerate(contexts):
+            action = self.ask(context)
+            self.tell(context, action, float(reward(action[None, :], context[None, :])[0]))
+            played[i] = action
+        return played
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A problem, and the truth behind it."""
+
+    name: str
+    problem: Problem
+    mean: Callable[
+        [Floats, Floats], Floats
+    ]  # (actions, contexts) -> mean reward in [-1, 1], row by row
+    draw_contexts: Callable[[int, Rng], Floats]
+    noise: float = 0.1
+    binary: bool = False  # rewards are -1 or 1 with this mean
+    # Where a reward is neither: how it comes about. It takes one random number per row, so that
+    # rounds stay comparable.
+    sample: Reward | None = None
+    # Who comes after the last round, where those are other people than came before.
+    fresh_contexts: Callable[[int, Rng], Floats] | None = None
+    # (actions, contexts) -> mean reward, one row per context, one column per action. Only for
+    # speed.
+    surface: Callable[[Floats, Floats], Floats] | None = None
+    scale: float = 1.0  # an error times this is in the problem's own unit
+    unit: str = "reward"
+
+    def reward(self, actions: Floats, contexts: Floats, rng: Rng) -> Floats:
+        if self.sample is not None:
+            return np.clip(self.sample(actions, contexts, rng), -1.0, 1.0)
+        mean = self.mean(actions, contexts)
+        if self.binary:
+            return np.where(rng.random(len(mean)) < (1.0 + mean) / 2.0, 1.0, -1.0)
+        return np.clip(mean + self.noise * rng.normal(size=len(mean)), -1.0, 1.0)

@@ -1,0 +1,183 @@
+"""Means with 95 % confidence intervals over seeds, and comparisons on the same seeds."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from tacit._typing import Floats
+from tacit_lab.arena.job import Row
+
+CONFIDENCE = 0.95
+SMALLEST = 1e-6  # an error of 0 has no logarithm
+Key = tuple[str, str, int, float]  # learner, environment, rounds, epsilon
+Cell = tuple[str, int]  # environment, seed
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean and what may be said of it. With one seed nothing may: the ends are NaN."""
+
+    mean: float
+    low: float
+    high: float
+    seeds: int
+
+    @property
+    def margin(self) -> float:
+        return (self.high - self.low) / 2
+
+    @property
+    def ends(self) -> list[float] | None:
+        return [self.low, self.high] if self.seeds > 1 else None
+
+
+def interval(values: Sequence[float]) -> Interval:
+    """Student's interval for the mean."""
+    n = len(values)
+    mean = float(np.mean(values))
+    if n < 2:
+        return Interval(mean, math.nan, math.nan, n)
+    half = float(stats.t.ppf((1 + CONFIDENCE) / 2, n - 1) * np.std(values, ddof=1) / math.sqrt(n))
+    return Interval(mean, mean - half, mean + half, n)
+
+
+class Cells:
+    """Rows by learner, environment, rounds and epsilon; in each the value of every seed."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self.rows: dict[Key, dict[int, Row]] = defaultdict(dict)
+        for row in rows:
+            self.rows[row["learner"], row["environment"], row["rounds"], row["epsilon"]][
+                row["seed"]
+            ] = row
+
+    def values(self, key: Key, column: str = "error_rate") -> dict[int, float]:
+        return {seed: row[column] for seed, row in self.rows.get(key, {}).items()}
+
+    def interval(self, key: Key, column: str = "error_rate") -> Interval:
+        return interval(list(self.values(key, column).values()))
+
+    def learners(self) -> list[str]:
+        return sorted({key[0] for key in self.rows})
+
+    def environments(self) -> list[str]:
+        return sorted({key[1] for key in self.rows})
+
+    def rounds(
+        self, environment: str, learner: str | None = None, epsilon: float | None = None
+    ) -> list[int]:
+        return sorted(
+            {
+                key[2]
+                for key in self.rows
+                if key[1] == environment and learner in (None, key[0]) and epsilon in (None, key[3])
+            }
+        )
+
+    def epsilons(self, environment: str) -> list[float]:
+        """The finite ones."""
+        return sorted(
+            {key[3] for key in self.rows if key[1] == environment and math.isfinite(key[3])}
+        )
+
+
+def paired(a: Mapping[int, float], b: Mapping[int, float]) -> Interval:
+    """The mean of a - b over the seeds that both have."""
+    both = sorted(a.keys() & b.keys())
+    return (
+        interval([a[seed] - b[seed] for seed in both])
+        if both
+        else Interval(math.nan, math.nan, math.nan, 0)
+    )
+
+
+def slope(curves: Mapping[int, Mapping[int, float]]) -> Interval:
+    """The slope of log(mean over seeds) in log(rounds), by least squares; `curves` maps rounds to
+    values by seed.
+
+    The interval is a jackknife over seeds: a seed is left out with all of its rounds.
+    """
+    rounds = sorted(curves)
+    seeds = sorted(set.intersection(*(set(curves[T]) for T in rounds)))
+    table = np.array([[curves[T][seed] for seed in seeds] for T in rounds])
+    point = _log_slope(rounds, table)
+    n = len(seeds)
+    if n < 2:
+        return Interval(point, math.nan, math.nan, n)
+    half = interval(
+        [n * point - (n - 1) * _log_slope(rounds, np.delete(table, i, axis=1)) for i in range(n)]
+    ).margin
+    return Interval(point, point - half, point + half, n)
+
+
+def _log_slope(rounds: Sequence[int], table: Floats) -> float:
+    return float(np.polyfit(np.log(rounds), np.log(np.maximum(table.mean(axis=1), SMALLEST)), 1)[0])
+
+
+@dataclass(frozen=True)
+class Rank:
+    """One learner's place. `left` is its error as a share of uniform play's, `place` its mean rank,
+    1 the best."""
+
+    learner: str
+    left: Interval
+    place: float
+    environments: int
+
+
+def ranking(cells: Cells, rounds: int, epsilon: float, environments: Sequence[str]) -> list[Rank]:
+    """Learners at one number of rounds, the private ones at one epsilon, over what all of them
+    played.
+
+    For each seed the share `error / uniform play's error` is averaged over environments; the
+    interval is over seeds. A learner that shares less than half with those who played more is left
+    out.
+    """
+    shares = {}
+    for name in cells.learners():
+        level = _level(cells, name, rounds, epsilon, environments)
+        if level is not None:
+            shares[name] = _shares(cells, name, rounds, level, environments)
+    common: set[Cell] = set()
+    for name in sorted(shares, key=lambda name: -len(shares[name])):
+        both = common & set(shares[name]) if common else set(shares[name])
+        common = both if 2 * len(both) >= len(common) else common
+    ranked = {name: table for name, table in shares.items() if common <= set(table)}
+    return sorted((_rank(name, ranked, common) for name in ranked), key=lambda rank: rank.left.mean)
+
+
+def _rank(name: str, shares: Mapping[str, Mapping[Cell, float]], common: set[Cell]) -> Rank:
+    by_seed: dict[int, list[float]] = defaultdict(list)
+    for cell in common:
+        by_seed[cell[1]].append(shares[name][cell])
+    place = np.mean(
+        [sum(other[cell] < shares[name][cell] for other in shares.values()) for cell in common]
+    )
+    left = interval([float(np.mean(values)) for values in by_seed.values()])
+    return Rank(name, left, 1.0 + float(place), len({cell[0] for cell in common}))
+
+
+def _level(
+    cells: Cells, learner: str, rounds: int, epsilon: float, environments: Sequence[str]
+) -> float | None:
+    """The epsilon under which this learner's rows stand: its own, or inf where it has none."""
+    for level in (epsilon, math.inf):
+        if any((learner, name, rounds, level) in cells.rows for name in environments):
+            return level
+    return None
+
+
+def _shares(
+    cells: Cells, learner: str, rounds: int, epsilon: float, environments: Sequence[str]
+) -> dict[Cell, float]:
+    return {
+        (name, seed): row["error_rate"] / row["uniform_error"]
+        for name in environments
+        for seed, row in cells.rows.get((learner, name, rounds, epsilon), {}).items()
+    }

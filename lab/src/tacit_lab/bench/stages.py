@@ -1,0 +1,126 @@
+"""The heavy stages beside the product of two matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacit.design import Design
+from tacit.numerics.engine import Engine, to_numpy
+from tacit.policy import Policy
+from tacit.progress import Progress, silent
+from tacit_lab.bench import work
+
+DECISIONS = 10_000
+AROUND = 5  # samples of the product rate before and after a stage
+
+
+@dataclass(frozen=True)
+class Stage:
+    """`gemm_fraction`: at which share of the machine's own product rate the stage does its
+    floating-point work."""
+
+    stage: str
+    device: str
+    rows: int
+    rank: int
+    seconds: float
+    gflops: float
+    gemm_fraction: float
+
+
+class Products:
+    """Float64 operations a second in products of a tall matrix with a rank x rank one, the shape of
+    all heavy work.
+
+    Sampled now and then while a stage runs: the speed of a shared machine changes within seconds.
+    """
+
+    def __init__(self, rank: int, on: Engine) -> None:
+        rng = np.random.default_rng(0)
+        height = 4096 if on.device is None else 32_768
+        self._a = on.put(rng.random((height, rank)))
+        self._b = on.put(rng.random((rank, rank)))
+        self._repeats = 3 if on.device is None else 20
+        self._flops = self._repeats * 2.0 * height * rank**2
+        self._times: list[float] = []
+
+    def sample(self) -> None:
+        self._run()  # once, so that the library's threads are awake
+        self._times.append(work.seconds(self._run))
+
+    def rate(self) -> float:
+        """The mean since the last call."""
+        rate = len(self._times) * self._flops / sum(self._times)
+        self._times.clear()
+        return rate
+
+    def _run(self) -> None:
+        for _ in range(self._repeats):
+            c = self._a @ self._b
+        to_numpy(c[:1, :1])  # waits for the device
+
+
+def stages(
+    rank: int,
+    rows: int,
+    on: Engine,
+    device: str,
+    points: int | None = None,
+    progress: Progress = silent,
+) -> list[Stage]:
+    """Design, statistic and decisions at one rank."""
+    products = Products(rank, on)
+    points = points or rows
+    found: list[Stage] = []
+
+    def note(name: str, n: int, seconds: float, flops: float) -> None:
+        share = flops / seconds / products.rate()
+        found.append(Stage(name, device, n, rank, seconds, flops / seconds / 1e9, share))
+        progress("stages", len(found), 3)
+
+    def around(timed: Callable[[], float]) -> float:
+        for _ in range(AROUND):
+            products.sample()
+        seconds = timed()
+        for _ in range(AROUND):
+            products.sample()
+        return seconds
+
+    progress("stages", 0, 3)
+    work.design(rank, rows, min(points, 2 * max(2048, on.rows)), on)  # once, so that nothing is new
+    small = work.seconds(
+        lambda: work.design(rank, rows, 2048, on)
+    )  # what does not grow with the public points
+    made = work.design(rank, rows, 2048, on)
+    design = around(lambda: work.seconds(lambda: work.design(rank, rows, points, on))) - small
+    # phi (2 D^2), phi phi' (2 D^2); then phi again, q, q phi', q q' (8 D^2)
+    note("design", points, design, 12.0 * rank**2 * points)
+    added = work.add_seconds(made, rows, on, products.sample)
+    note("statistic", rows, added, 2.0 * rank**2 * rows)
+    policy = _policy(made)
+    contexts = made.problem.contexts.sample_points(DECISIONS, np.random.default_rng(1))
+    policy.decide_points(contexts[:10])
+    decide = around(lambda: work.seconds(lambda: policy.decide_points(contexts), 2))
+    note(
+        "10 000 decisions, 256 candidates",
+        DECISIONS,
+        decide,
+        2.0 * rank * len(policy._menu) * DECISIONS,
+    )
+    return found
+
+
+def _policy(design: Design) -> Policy:
+    """A policy of this rank that was not learned from anything: decisions cost the same."""
+    from tacit.core import Guarantee
+    from tacit.decoder import Posterior
+
+    rng = np.random.default_rng(0)
+    posterior = Posterior(rng.normal(size=design.rank), np.eye(design.rank), 0.1, 0.2, ())
+    nothing = Guarantee(
+        rho=0.0, epsilon=0.0, delta=1e-6, private=False, unit="record", relation="none"
+    )
+    return Policy(design.problem, nothing, posterior, design.features.U)

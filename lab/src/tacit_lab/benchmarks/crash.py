@@ -1,0 +1,454 @@
+"""Killed at random moments: does a ledger ever answer twice, forget a charge or overspend?
+
+Three writers share a database and are killed (SIGKILL) again and again, each time replaced by a new
+one.
+
+ledger   they spend under ids that they have in common; every draw is fresh randomness, so a second
+draw shows study    they ask and tell until the horizon is full, then release
+
+Whatever a writer was answered it notes in a file of its own. At the end the notes are held against
+the database.
+
+    python -m tacit_lab.benchmarks.crash [--kills 200] [--ledger sound] [--url ...] [--json]
+
+`--ledger` takes one of the broken ledgers below, to see that it is found out. The command stops and
+fails at the first broken promise.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+import os
+import random
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, fields
+from multiprocessing.process import BaseProcess
+from multiprocessing.sharedctypes import RawValue
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from sqlalchemy import func, insert, inspect, select, update
+
+from tacit import Box, Budget, BudgetError, Ledger, Matern, Problem, StateError, Study
+from tacit.core import ledger as tables
+from tacit.core.accounts import cohorts_table, cost_of, metadata
+from tacit.core.budget import UNITS
+from tacit.core.database import connect, perform
+from tacit.core.events import Event, PermuteAndFlip
+from tacit.study import store
+
+WRITERS = 3
+KILLS_PER_DATABASE = 20
+BACK = (
+    0,
+    0,
+    0,
+    1,
+    2,
+)  # how far behind the latest request id a writer asks: they meet, and ask again
+LOOKS = 2  # releases of a study
+HORIZON = 40
+PROBLEM = Problem(Box([0.0], [1.0], ["dose"]), Box([0.0], [1.0], ["age"]), Matern(2.5, 0.5))
+SMALL: dict[str, Any] = {"rank": 6, "tau": 10.0, "public_points": 1000, "rng": 0}
+
+
+@dataclass(frozen=True)
+class Result:
+    """What was seen. The last three must be zero."""
+
+    what: str
+    kills: int
+    answers: int  # that a writer was given
+    refused: int  # because the budget, or the horizon, was used up
+    interrupted: (
+        int  # charges without a result, or rounds without a reward, that dead writers left behind
+    )
+    seconds: float
+    conflicts: int  # different answers to one question
+    lost: int  # answers that the database does not know of
+    overspends: int  # databases that spent more, or other, than they wrote down
+
+    @property
+    def holds(self) -> bool:
+        return not (self.conflicts or self.lost or self.overspends)
+
+    def __add__(self, other: Result) -> Result:
+        counts = [f.name for f in fields(self) if f.name != "what"]
+        return Result(
+            self.what, **{name: getattr(self, name) + getattr(other, name) for name in counts}
+        )
+
+
+# -- ledgers that can be fooled -------------------------------------------------------------------
+
+
+class OwnDraw(Ledger):
+    """Returns what it drew instead of what is stored: two writers give two answers."""
+
+    def _store(self, request: str, result: bytes) -> bytes:
+        super()._store(request, result)
+        return result
+
+
+class BillLater(Ledger):
+    """Answers at once and charges when it is asked the next time: who is killed in between got it
+    for nothing."""
+
+    _owed: tuple[str, Event, dict[str, Any], Callable[[], bytes]] | None = None
+
+    def spend(
+        self,
+        request: str,
+        event: Event,
+        about: dict[str, Any],
+        draw: Callable[[], bytes],
+        *_rest: Any,
+        **_more: Any,
+    ) -> bytes:
+        if self._owed:
+            super().spend(*self._owed)
+        answer = self.stored(request) or draw()
+        self._owed = (request, event, about, lambda: answer)
+        return answer
+
+
+class TwoPayments(Ledger):
+    """Writes the request down in one transaction and pays in another: who is killed in between
+    never pays."""
+
+    def _charge(self, charge: dict[str, Any], event: Event, *_rest: Any) -> bytes | None:
+        accounts = cohorts_table
+        charges = tables._charges
+        if (answer := self.stored(charge["request"])) is not None:
+            return answer
+        account = self.account()
+        charge = charge | {"cost": cost_of(event, account.measure)}
+        if account.spent + charge["cost"] > account.cap:
+            raise BudgetError("spent.")
+        number = select(func.count()).select_from(charges).scalar_subquery() + 1
+        new = insert(charges).values(charge | {"number": number, "created": time.time()})
+        known = select(charges.c.request).where(charges.c.request == charge["request"])
+        if (
+            perform(self._engine, lambda c: c.execute(known).first() or c.execute(new).rowcount)
+            == 1
+        ):
+            time.sleep(0.001)
+            perform(
+                self._engine,
+                lambda c: c.execute(
+                    update(accounts).values(spent=accounts.c.spent + charge["cost"])
+                ),
+            )
+        return None
+
+
+LEDGERS: dict[str, type[Ledger]] = {
+    "sound": Ledger,
+    "own-draw": OwnDraw,
+    "bill-later": BillLater,
+    "two-payments": TwoPayments,
+}
+
+
+# -- writers --------------------------------------------------------------------------------------
+
+
+class Notes:
+    """What one writer was told, line by line. A line is one system call: it is there or it is not."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+    def write(self, *words: str) -> None:
+        os.write(self._file, (" ".join(words) + "\n").encode())
+
+
+def price(number: int) -> float:
+    return (1 + number % 5) / 8
+
+
+def ask(ledger: Ledger, number: int, draw: Callable[[], bytes]) -> str:
+    return ledger.spend(f"r{number}", PermuteAndFlip(price(number)), {"number": number}, draw).hex()
+
+
+def spend_for_ever(url: str, kind: str, notes: Notes, seed: int, latest: Any) -> None:
+    ledger = LEDGERS[kind].open(url)
+    rng = random.Random(seed)
+
+    def draw() -> bytes:
+        time.sleep(rng.random() * 0.008)  # real noise takes its time
+        return os.urandom(16)
+
+    while True:
+        number = max(0, latest.value - rng.choice(BACK))
+        try:
+            notes.write("answer", f"r{number}", ask(ledger, number, draw))
+        except BudgetError:
+            notes.write("refused")
+        latest.value = max(latest.value, number + 1)
+
+
+def study_for_ever(url: str, notes: Notes, seed: int) -> None:
+    bandit = Study.open(url)
+    rng = random.Random(seed)
+    while True:
+        size = rng.choice((1, 1, 3))
+        try:
+            ids = [
+                decision.id for decision in bandit.ask_many([[rng.random()] for _ in range(size)])
+            ]
+        except StateError:
+            notes.write("refused")
+            if size == 1:
+                weights = bandit.release().posterior.weights
+                notes.write("released", hashlib.sha256(weights.tobytes()).hexdigest())
+            continue
+        rewards = [rng.random() for _ in ids]
+        told = [f"{name}={reward!r}" for name, reward in zip(ids, rewards, strict=True)]
+        notes.write("asked", *told)
+        bandit.tell_many(ids, rewards)
+        notes.write("told", *told)
+
+
+# -- the killer -----------------------------------------------------------------------------------
+
+
+def hunt(
+    work: Callable[[Notes, int], None], folder: Path, kills: int, rng: random.Random
+) -> list[list[str]]:
+    """Keeps `WRITERS` writers at work and kills them at random moments. Returns their notes, as
+    words."""
+    fork = multiprocessing.get_context("fork")
+    paths: list[Path] = []
+
+    def start() -> tuple[BaseProcess, Path]:
+        paths.append(folder / f"notes-{len(paths)}")
+        seed = rng.getrandbits(32)
+        path = paths[-1]
+        process = fork.Process(target=lambda: work(Notes(path), seed), daemon=True)
+        process.start()
+        return process, path
+
+    writers = [start() for _ in range(WRITERS)]
+    try:
+        while kills > 0:
+            time.sleep(rng.uniform(0.005, 0.1))
+            if any(process.exitcode is not None for process, _ in writers):
+                raise SystemExit("a writer died by itself: see above.")
+            busy = [
+                i for i, (_, path) in enumerate(writers) if path.exists() and path.stat().st_size
+            ]
+            victims = busy if rng.random() < 0.15 else rng.sample(busy, min(1, len(busy)))
+            for i in victims[:kills]:
+                writers[i][0].kill()
+            for i in victims[:kills]:
+                writers[i][0].join()
+                writers[i] = start()
+            kills -= len(victims[:kills])
+    finally:
+        for process, _ in writers:
+            process.kill()
+            process.join()
+    return [
+        line.split() for path in paths if path.exists() for line in path.read_text().splitlines()
+    ]
+
+
+# -- what must hold -------------------------------------------------------------------------------
+
+
+def ledger_episode(url: str, folder: Path, kills: int, kind: str, rng: random.Random) -> Result:
+    cap = rng.randint(5, 25)
+    Ledger.create(url, Budget(epsilon=float(cap)))
+    # without a lock, which a killed writer would keep
+    begun = time.perf_counter()
+    latest = RawValue("q", 0)
+    lines = hunt(
+        lambda notes, seed: spend_for_ever(url, kind, notes, seed, latest), folder, kills, rng
+    )
+    seconds = time.perf_counter() - begun
+
+    answers: dict[str, set[str]] = defaultdict(set)
+    for word, *rest in lines:
+        if word == "answer":
+            answers[rest[0]].add(rest[1])
+    rows = perform(connect(url), lambda c: c.execute(select(tables._charges)).all())
+    stored = {row.request: row.result and bytes(row.result).hex() for row in rows}
+    ledger = Ledger.open(url)
+    for number in (
+        int(row.request[1:]) for row in rows
+    ):  # once more, now that all is quiet: free, and the same
+        answers[f"r{number}"].add(ask(ledger, number, lambda: os.urandom(16)))
+    spent = ledger.account().spent
+    return Result(
+        what="ledger",
+        kills=kills,
+        answers=sum(line[0] == "answer" for line in lines),
+        refused=sum(line[0] == "refused" for line in lines),
+        interrupted=sum(row.result is None for row in rows),
+        seconds=seconds,
+        conflicts=sum(len(given) > 1 for given in answers.values()),
+        lost=sum(
+            request not in stored or stored[request] not in {None, *given}
+            for request, given in answers.items()
+        ),
+        overspends=int(spent != sum(row.cost for row in rows) or spent > cap * UNITS),
+    )
+
+
+def study_episode(url: str, folder: Path, kills: int, rng: random.Random) -> Result:
+    bandit = Study.create(url, PROBLEM, horizon=HORIZON, budget=Budget(rho=0.5), **SMALL)
+    begun = time.perf_counter()
+    lines = hunt(lambda notes, seed: study_for_ever(url, notes, seed), folder, kills, rng)
+    seconds = time.perf_counter() - begun
+
+    columns = store._rounds.c
+    query = select(columns.number, columns.id, columns.told, columns.reward).order_by(
+        columns.number
+    )
+    rows = perform(connect(url), lambda c: c.execute(query).all())
+    rounds = {row.id: row for row in rows}
+    policies = {rest[0] for word, *rest in lines if word == "released"}
+    tells = [_scaled(rest) for word, *rest in lines if word == "told"]
+    asks = [_scaled(rest) for word, *rest in lines if word == "asked"]
+    charges = len(bandit.ledger.charges())
+    known = [batch for batch in asks if all(name in rounds for name in batch)]
+    return Result(
+        what="study",
+        kills=kills,
+        answers=sum(line[0] != "refused" for line in lines),
+        refused=sum(line[0] == "refused" for line in lines),
+        interrupted=sum(not row.told for row in rows),
+        seconds=seconds,
+        conflicts=max(0, len(policies) - 1) + sum(not _whole(batch, rounds) for batch in known),
+        lost=len(asks)
+        - len(known)
+        + sum(not _kept(batch, rounds) for batch in tells)
+        + (charges < LOOKS * bool(policies)),
+        overspends=int(
+            [row.number for row in rows] != list(range(1, len(rows) + 1)) or len(rows) > HORIZON
+        )
+        + (charges > LOOKS),
+    )
+
+
+def _scaled(told: list[str]) -> dict[str, float]:
+    """Rewards by round, as the database holds them."""
+    pairs = [word.split("=") for word in told]
+    return {
+        name: float(PROBLEM.scale_reward(np.array([float(reward)]))[0]) for name, reward in pairs
+    }
+
+
+def _whole(batch: dict[str, float], rounds: dict[str, Any]) -> bool:
+    """Asked in a row; told all together, with these rewards, or not at all."""
+    numbers = [rounds[name].number for name in batch]
+    told = [
+        rounds[name].reward == reward if rounds[name].told else None
+        for name, reward in batch.items()
+    ]
+    return numbers == list(range(numbers[0], numbers[0] + len(batch))) and (
+        all(told) or set(told) == {None}
+    )
+
+
+def _kept(batch: dict[str, float], rounds: dict[str, Any]) -> bool:
+    return all(
+        name in rounds and rounds[name].told and rounds[name].reward == batch[name]
+        for name in batch
+    )
+
+
+# -- the benchmark --------------------------------------------------------------------------------
+
+
+def databases(url: str | None, folder: Path) -> Iterator[str]:
+    """New SQLite files, or one given database that is emptied of what we put there each time."""
+    number = 0
+    while True:
+        number += 1
+        yield url or f"sqlite:///{folder / f'{number}.db'}"
+        if url:
+            metadata.drop_all(connect(url))
+
+
+def measure(what: str, kills: int, kind: str, url: str | None, rng: random.Random) -> Result:
+    results: list[Result] = []
+    with tempfile.TemporaryDirectory(prefix="tacit-") as temporary:
+        supply = databases(url, Path(temporary))
+        for left in range(kills, 0, -KILLS_PER_DATABASE):
+            folder = Path(temporary) / f"{what}-{left}"
+            folder.mkdir()
+            args = (next(supply), folder, min(left, KILLS_PER_DATABASE))
+            results.append(
+                ledger_episode(*args, kind, rng) if what == "ledger" else study_episode(*args, rng)
+            )
+            if not results[-1].holds:
+                break
+        if url:
+            next(supply)
+    return sum(results[1:], results[0])
+
+
+def table(results: list[Result]) -> Table:
+    title = f"{WRITERS} writers, killed at random moments"
+    shown = Table(
+        title=title, box=box.SIMPLE, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False
+    )
+    for name in (
+        "",
+        "kills",
+        "answers",
+        "refused",
+        "conflicts",
+        "lost",
+        "overspends",
+        "seconds",
+        "",
+    ):
+        shown.add_column(name, justify="right", no_wrap=True)
+    for r in results:
+        counts = (r.kills, r.answers, r.refused, r.conflicts, r.lost, r.overspends)
+        shown.add_row(
+            r.what,
+            *(f"{n:,}" for n in counts),
+            f"{r.seconds:.1f}",
+            "holds" if r.holds else "BROKEN",
+        )
+    return shown
+
+
+def main(
+    kills: int = typer.Option(200, min=1, help="of each kind"),
+    what: str = typer.Option("ledger,study", help="what to kill: ledger, study or both"),
+    ledger: str = typer.Option("sound", help=", ".join(LEDGERS)),
+    url: str = typer.Option("", help="an empty database (default: SQLite files)"),
+    seed: int = typer.Option(0, help="of the moments"),
+    to_json: bool = typer.Option(False, "--json"),
+) -> None:
+    """Kills writers and prints what became of their work, as a table or as JSON."""
+    if url and inspect(connect(url)).get_table_names():
+        raise SystemExit("this database is not empty: give one that may be wiped.")
+    if "study" in what:
+        import opendp.prelude  # noqa: F401  (once, before the forks)
+    rng = random.Random(seed)
+    results = [measure(kind, kills, ledger, url or None, rng) for kind in what.split(",")]
+    if to_json:
+        print(json.dumps([asdict(r) | {"holds": r.holds} for r in results], indent=2))
+    else:
+        Console().print(table(results))
+    raise typer.Exit(0 if all(r.holds for r in results) else 1)
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,330 @@
+"""Decoders side by side on the same studies: does the default ever lose to USCA's own?
+
+    python -m tacit_lab.benchmarks.decoders [--functions 20] [--warfarin PATH/iwpc.csv] [--json] [--markdown docs/decoding.md]
+
+| column | release | decoder |
+|---|---|---|
+| published | none: each decision by the exponential mechanism, tau = 1, no clip (its expected error) | USCA |
+| its best tau | the same with tau chosen before the data, as `usca` does in the arena | USCA |
+| USCA | the influences alone | USCA's own, `A' bhat` |
+| told uniform | influences and energy | Bayes, believes that contexts are uniform |
+| one look | influences, energy and counts of contexts, all from the same budget | Bayes, learns who came |
+| default | the same from a part of the budget, then what it got wrong from the rest | Bayes, learns who came |
+| told the truth | as the default, with fewer counts | Bayes, was told the law of contexts |
+| USCA, told wrong | the influences alone, of a design that expects others than come | USCA's own |
+| told wrong | as told the truth | Bayes, was told the same wrong law |
+
+The wrong law crowds where few of those who come are. The error is the reward lost per decision
+(rewards in [-1, 1], delta 1e-6). The command fails if the default is worse than USCA's own decoder
+by more than 0.005 anywhere, whatever both were told, or less than four times better than the
+published mechanism, at its best tau too, on the reference problem.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+import tacit
+from tacit import Statistic
+from tacit._typing import Floats, Rng
+from tacit.core import simulate_gaussian
+from tacit.decoder import usca_weights
+from tacit.kernels import Joint, Kernel, Matern
+from tacit_lab.arena.environments.making import telling
+from tacit_lab.arena.learners.usca import best_tau
+from tacit_lab.arena.protocol import Setting
+from tacit_lab.benchmarks import warfarin
+from tacit_lab.benchmarks.pages import put_table
+
+Collect = Callable[[tacit.Design], Statistic]
+PUBLISHED = ["published", "its best tau"]
+COLUMNS = [
+    *PUBLISHED,
+    "USCA",
+    "told uniform",
+    "one look",
+    "default",
+    "told the truth",
+    "USCA, told wrong",
+    "told wrong",
+]
+NOISE = 0.1
+BUMPS = 40
+LARGEST = 0.9
+SIDE = 101
+ALLOWED = 0.005
+
+
+def uniform(n: int, rng: Rng) -> Floats:
+    return rng.random((n, 1))
+
+
+def crowded(n: int, rng: Rng) -> Floats:
+    return rng.beta(2, 6, (n, 1))
+
+
+def two_groups(n: int, rng: Rng) -> Floats:
+    first = rng.random((n, 1)) < 0.7
+    return np.where(first, rng.beta(20, 60, (n, 1)), rng.beta(60, 12, (n, 1)))
+
+
+def elsewhere(problem: tacit.Problem, n: int, rng: Rng) -> Floats:
+    """A wrong law: contexts crowd at the end where those of the worlds below seldom are."""
+    return problem.contexts.from_cube(rng.beta(6, 2, (n, problem.contexts.cube_dimension)))
+
+
+@dataclass(frozen=True)
+class World:
+    """A study on one action and one context: what is true, and what the design believes."""
+
+    name: str
+    truth: Kernel
+    believed: Kernel
+    rounds: int
+    epsilon: float
+    contexts: Callable[[int, Rng], Floats] = uniform
+
+
+WORLDS = [
+    World("reference", Matern(2.5, 0.3), Matern(2.5, 0.3), 10_000, 1.0),
+    World("reference, epsilon 0.3", Matern(2.5, 0.3), Matern(2.5, 0.3), 10_000, 0.3),
+    World("lengthscale 0.3, believed 0.2", Matern(2.5, 0.3), Matern(2.5, 0.2), 10_000, 1.0),
+    World(
+        "lengthscales (0.2, 1.2), believed 0.2",
+        Matern(2.5, (0.2, 1.2)),
+        Matern(2.5, 0.2),
+        3000,
+        1.0,
+    ),
+    World("rough (Matern 1/2), believed 5/2", Matern(0.5, 0.5), Matern(2.5, 0.3), 10_000, 1.0),
+    World("contexts crowd at one end", Matern(2.5, 0.3), Matern(2.5, 0.3), 10_000, 1.0, crowded),
+    World("contexts crowd, epsilon 0.3", Matern(2.5, 0.3), Matern(2.5, 0.3), 10_000, 0.3, crowded),
+    World("contexts in two groups", Matern(2.5, 0.3), Matern(2.5, 0.3), 10_000, 1.0, two_groups),
+]
+
+
+@dataclass
+class Errors:
+    """The error of every study, by column."""
+
+    name: str
+    by_column: dict[str, list[float]] = field(
+        default_factory=lambda: {name: [] for name in COLUMNS}
+    )
+
+    def mean(self, column: str) -> float:
+        return float(np.mean(self.by_column[column])) if self.by_column[column] else math.nan
+
+    def standard_error(self, column: str) -> float:
+        values = self.by_column[column]
+        return float(np.std(values, ddof=1) / len(values) ** 0.5) if len(values) > 1 else math.nan
+
+    @property
+    def holds(self) -> bool:
+        return all(
+            self.mean(ours) <= self.mean(theirs) + ALLOWED
+            for ours, theirs in (("default", "USCA"), ("told wrong", "USCA, told wrong"))
+        )
+
+
+def designs(
+    problem: tacit.Problem, truth: Any, horizon: int, epsilon: float, rng: Rng
+) -> dict[str, tacit.Design]:
+    """What each column releases."""
+    given: dict[str, Any] = {"horizon": horizon, "budget": tacit.Budget(epsilon, 1e-6), "rng": rng}
+    told = replace(problem, generator=truth)
+    misled = telling(problem, lambda n, rng: elsewhere(problem, n, rng))
+    tau = best_tau(Setting(problem, horizon, epsilon, 0.0, NOISE), rng)
+    return {
+        "published": tacit.Design.build(problem, **given, plain=True, tau=1.0, clip=math.inf),
+        "its best tau": tacit.Design.build(problem, **given, plain=True, tau=tau, clip=math.inf),
+        "USCA": tacit.Design.build(problem, **given, plain=True),
+        "told uniform": tacit.Design.build(problem, **given, context_share=0.0),
+        "one look": tacit.Design.build(problem, **given),
+        "default": tacit.Design.build(problem, **given, looks=2),
+        "told the truth": tacit.Design.build(told, **given, looks=2),
+        "USCA, told wrong": tacit.Design.build(misled, **given, plain=True),
+        "told wrong": tacit.Design.build(misled, **given, looks=2),
+    }
+
+
+def decided(design: tacit.Design, column: str, collect: Collect, rng: Rng) -> tacit.Policy:
+    """The policy of one column; `collect` adds the records of the study to a design's statistic."""
+    released = simulate_gaussian(collect(design)._sum, design.budget, rng)
+    policy = tacit.Policy.from_release(design, released)
+    if column.startswith("USCA"):
+        return replace(
+            policy, posterior=replace(policy.posterior, weights=usca_weights(design, released))
+        )
+    return (
+        policy
+        if design.whole is None
+        else collect(tacit.refine(design, policy)).simulate_release(rng)
+    )
+
+
+def published_error(
+    design: tacit.Design, statistic: tacit.Statistic, table: Floats, grid: Floats, epsilon: float
+) -> float:
+    """The expected error of drawing x from exp(epsilon mubar / (4 B sup sigmabar^2)), B = 1, over
+    the grid."""
+    b = statistic._sum._value()[: design.rank] / 2**design.encoding.bits * design.clip
+    q = design.influence(grid)
+    exponent = epsilon * (q @ b).reshape(table.shape) / (4.0 * float(np.sum(q * q, axis=1).max()))
+    chance = np.exp(exponent - exponent.max(axis=0))
+    chance /= chance.sum(axis=0)
+    return float(np.mean(table.max(axis=0) - (chance * table).sum(axis=0)))
+
+
+def simulate(world: World, functions: int) -> Errors:
+    rng = np.random.default_rng(11)
+    problem = tacit.Problem(
+        tacit.Box([0.0], [1.0], ["x"]),
+        tacit.Box([0.0], [1.0], ["c"]),
+        world.believed,
+        reward_range=(-1.0, 1.0),
+    )
+    built = designs(
+        problem,
+        lambda n, rng: {"c": world.contexts(n, rng)[:, 0]},
+        world.rounds,
+        world.epsilon,
+        rng,
+    )
+    truth = Joint(world.truth)
+    side = np.linspace(0, 1, SIDE)
+    errors = Errors(world.name)
+    for _ in track(range(functions), world.name, console=Console(stderr=True)):
+        centres = rng.random((BUMPS, 2))
+        weights = rng.normal(size=BUMPS)
+        every = np.column_stack([np.repeat(side, SIDE), np.tile(side, SIDE)])
+        weights *= LARGEST / np.abs(truth(every, centres) @ weights).max()
+        visitors = world.contexts(200, rng)
+        grid = np.column_stack([np.repeat(side, 200), np.tile(visitors[:, 0], SIDE)])
+        table = (truth(grid, centres) @ weights).reshape(SIDE, 200)  # (action, visitor)
+        points = np.hstack([rng.random((world.rounds, 1)), world.contexts(world.rounds, rng)])
+        y = np.clip(truth(points, centres) @ weights + NOISE * rng.normal(size=len(points)), -1, 1)
+
+        def collect(design: tacit.Design, points: Floats = points, y: Floats = y) -> Statistic:
+            statistic = design.statistic()
+            statistic.add_points(points, y)
+            return statistic
+
+        for column, design in built.items():
+            if column in PUBLISHED:
+                errors.by_column[column].append(
+                    published_error(design, collect(design), table, grid, world.epsilon)
+                )
+                continue
+            chosen = decided(design, column, collect, rng).decide_points(visitors)
+            value = truth(np.hstack([chosen, visitors]), centres) @ weights
+            errors.by_column[column].append(
+                float(np.mean(np.maximum(table.max(axis=0), value) - value))
+            )
+    return errors
+
+
+def dosing(path: Path, epsilon: float) -> Errors:
+    """Real patients: 1 minus the reward on held-out folds, so lower is better here too."""
+    rng = np.random.default_rng(0)
+    contexts, right = warfarin.load(path)
+    fold = rng.permutation(len(right)) % warfarin.FOLDS
+    errors = Errors(f"warfarin, epsilon {epsilon:g} (1 - reward)")
+    for held_out in track(range(warfarin.FOLDS), errors.name, console=Console(stderr=True)):
+        train = fold != held_out
+        test = fold == held_out
+        came, comes = (
+            {name: column[at] for name, column in contexts.items()} for at in (train, test)
+        )
+        doses = rng.uniform(0, 100, int(train.sum()))
+        # As if a public table had the law of those who come: a copy, since the records themselves
+        # would be refused.
+        public = tacit.contexts.PublicSample({name: column.copy() for name, column in came.items()})
+        for column, design in designs(
+            warfarin.problem(False), public, len(doses), epsilon, rng
+        ).items():
+            if column in PUBLISHED:
+                continue
+
+            def collect(
+                design: tacit.Design, doses: Floats = doses, came: Any = came, train: Any = train
+            ) -> Statistic:
+                return design.statistic().add(doses, came, warfarin.reward(doses, right[train]))
+
+            for _ in range(2):
+                chosen = decided(design, column, collect, rng).decide(comes)["dose"]
+                errors.by_column[column].append(
+                    1.0 - float(warfarin.reward(chosen, right[test]).mean())
+                )
+    return errors
+
+
+def row(errors: Errors) -> list[str]:
+    cells = [
+        ""
+        if math.isnan(errors.mean(c))
+        else f"{errors.mean(c):.4f} ± {errors.standard_error(c):.4f}"
+        for c in COLUMNS
+    ]
+    return [errors.name, *cells]
+
+
+def main(
+    functions: Annotated[int, typer.Option(help="Reward functions per world.")] = 20,
+    patients: Annotated[
+        Path | None, typer.Option("--warfarin", help="The IWPC data set as CSV.")
+    ] = None,
+    only: Annotated[
+        str, typer.Option(help="Worlds whose name holds this text; all otherwise.")
+    ] = "",
+    page: Annotated[
+        Path | None, typer.Option("--markdown", help="A page to put the table into.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON for machines.")] = False,
+) -> None:
+    """Compare decoders on the same studies."""
+    results = [simulate(world, functions) for world in WORLDS if only in world.name]
+    if patients is not None:
+        results += [dosing(patients, epsilon) for epsilon in (1.0, 0.3)]
+    if as_json:
+        print(
+            json.dumps(
+                [
+                    {"world": e.name} | {c: e.mean(c) for c in COLUMNS} | {"holds": e.holds}
+                    for e in results
+                ]
+            )
+        )
+    else:
+        shown = Table(title="Reward lost per decision")
+        for name in ["", *COLUMNS]:
+            shown.add_column(name)
+        for errors in results:
+            shown.add_row(*row(errors))
+        Console(width=150).print(shown)
+    if page is not None:
+        put_table(page, "decoders.py", ["", *COLUMNS], [row(errors) for errors in results])
+    far = [
+        e.mean(c) >= 4 * e.mean("default")
+        for c in PUBLISHED
+        for e in results
+        if e.name == "reference"
+    ]
+    if not all(e.holds for e in results) or not all(far):
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    typer.run(main)

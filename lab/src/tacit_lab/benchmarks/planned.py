@@ -1,0 +1,260 @@
+"""Planned against measured: is the error that `tacit plan` promises the error that a study then
+has?
+
+    python -m tacit_lab.benchmarks.planned [--looks 2] [--quick] [--json] [--store FILE] [--markdown docs/planning.md]
+
+For each setting reward functions are drawn from the prior (standard deviation 0.3, noise 0.3 around
+it, rewards in [-1, 1]); every function is a new study with fresh rewards, two looks at them, and
+simulated releases. With `--store` a stopped run goes on: settings that are in the file are not
+measured again. Kernel parameters are those of the truth; the law of contexts is learned from the
+budget, as by default. The command fails if a ratio of measured to planned error leaves 0.7 to 1.3.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import sys
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+import tacit
+from tacit._typing import Floats
+from tacit.kernels import RBF, Kernel, Matern
+from tacit_lab.benchmarks.pages import put_table
+
+NOISE = 0.3
+SIGNAL = NOISE
+DELTA = 1e-6
+WAVES = 3000  # of which a reward function is made
+CONTEXTS = 200
+WITHIN = 0.3
+KERNELS: dict[str, dict[int, Kernel]] = {
+    "Matern-5/2": {2: Matern(2.5, 0.3), 5: Matern(2.5, 0.6)},
+    "RBF": {2: RBF(0.3), 5: RBF(0.6)},
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    actions: int
+    contexts: int
+    kernel: str
+    rounds: int
+    epsilon: float
+    functions: int
+
+
+@dataclass(frozen=True)
+class Result:
+    setting: Setting
+    planned: float
+    measured: float
+    standard_error: float
+    uniform: float
+
+    @property
+    def ratio(self) -> float:
+        return self.measured / self.planned
+
+    @property
+    def holds(self) -> bool:
+        return abs(self.ratio - 1.0) <= WITHIN
+
+
+SETTINGS = [
+    Setting(1, 1, "Matern-5/2", 1000, 1.0, 40),
+    Setting(1, 1, "Matern-5/2", 10_000, 0.3, 80),
+    Setting(1, 1, "Matern-5/2", 10_000, 1.0, 80),
+    Setting(1, 1, "Matern-5/2", 10_000, 3.0, 80),
+    Setting(1, 1, "Matern-5/2", 100_000, 0.3, 40),
+    Setting(1, 1, "RBF", 1000, 3.0, 60),
+    Setting(1, 1, "RBF", 10_000, 1.0, 120),
+    Setting(1, 1, "RBF", 100_000, 0.3, 60),
+    Setting(2, 3, "Matern-5/2", 1000, 3.0, 12),
+    Setting(2, 3, "Matern-5/2", 10_000, 0.3, 12),
+    Setting(2, 3, "Matern-5/2", 10_000, 1.0, 12),
+    Setting(2, 3, "Matern-5/2", 100_000, 1.0, 16),
+    Setting(2, 3, "RBF", 1000, 1.0, 12),
+    Setting(2, 3, "RBF", 10_000, 3.0, 12),
+    Setting(2, 3, "RBF", 100_000, 0.3, 10),
+]
+
+
+def problem_of(setting: Setting) -> tacit.Problem:
+    a = setting.actions
+    c = setting.contexts
+    return tacit.Problem(
+        actions=tacit.Box([0.0] * a, [1.0] * a, names=[f"x{i}" for i in range(a)]),
+        contexts=tacit.Box([0.0] * c, [1.0] * c, names=[f"c{i}" for i in range(c)]),
+        kernel=KERNELS[setting.kernel][a + c],
+        reward_range=(-1.0, 1.0),
+    )
+
+
+class Waves:
+    """Functions of the prior by the kernel's spectrum: f(w) = sum_j a_j cos(o_j'w + b_j), which
+    leaves nothing out.
+
+    A product kernel has independent frequencies on actions and contexts: normal for RBF, Student-t
+    for Matern.
+    """
+
+    def __init__(self, setting: Setting, count: int, rng: np.random.Generator) -> None:
+        kernel = KERNELS[setting.kernel][setting.actions + setting.contexts]
+        assert isinstance(kernel, Matern | RBF)
+        blocks = []
+        for d in (setting.actions, setting.contexts):
+            o = rng.normal(size=(WAVES, d)) / np.asarray(kernel.lengthscale)
+            if isinstance(kernel, Matern):
+                o /= np.sqrt(
+                    rng.chisquare(2 * kernel.smoothness, size=(WAVES, 1)) / (2 * kernel.smoothness)
+                )
+            blocks.append(o)
+        self.O = np.hstack(blocks)
+        self.b = 2 * np.pi * rng.random(WAVES)
+        self.a = SIGNAL * np.sqrt(2 / WAVES) * rng.normal(size=(WAVES, count))
+
+    def __call__(self, points: Floats) -> Floats:
+        """Every function at every point."""
+        parts = np.array_split(points, -(-len(points) // 4096))
+        return np.concatenate([np.cos(part @ self.O.T + self.b) @ self.a for part in parts])
+
+
+def released(
+    design: tacit.Design, points: Floats, y: Floats, rng: np.random.Generator
+) -> tacit.Policy:
+    statistic = design.statistic()
+    statistic.add_points(points, y)
+    return statistic.simulate_release(rng)
+
+
+def best_on_menu(problem: tacit.Problem, waves: Waves, contexts: Floats) -> Floats:
+    """Of every function in every context."""
+    menu = problem.actions.candidate_points(256)
+    grid = np.hstack([np.tile(menu, (len(contexts), 1)), np.repeat(contexts, len(menu), axis=0)])
+    return waves(grid).reshape(len(contexts), len(menu), -1).max(axis=1)
+
+
+def lost(policy: tacit.Policy, waves: Waves, i: int, contexts: Floats, best: Floats) -> float:
+    """By this policy on function `i`, per decision. It may do better than any action of the menu:
+    that is no loss."""
+    value = waves(np.hstack([policy.decide_points(contexts), contexts]))[:, i]
+    return float(np.mean(np.maximum(best[:, i], value) - value))
+
+
+def measure(setting: Setting, looks: int) -> Result:
+    rng = np.random.default_rng(7)
+    problem = problem_of(setting)
+    budget = tacit.Budget(setting.epsilon, DELTA)
+    given: dict[str, Any] = {
+        "horizon": setting.rounds,
+        "budget": budget,
+        "signal": SIGNAL,
+        "noise": NOISE,
+        "looks": looks,
+    }
+    forecast = tacit.plan(problem, **given).forecast
+    design = tacit.Design.build(problem, rng=rng, **given)
+    waves = Waves(setting, setting.functions, rng)
+    points = rng.random((setting.rounds, problem.dimension))
+    f = waves(points)
+    contexts = rng.random((CONTEXTS, setting.contexts))
+    best = best_on_menu(problem, waves, contexts)
+    errors = []
+    for i in range(f.shape[1]):
+        y = np.clip(f[:, i] + NOISE * rng.normal(size=len(f)), -1.0, 1.0)
+        policy = released(design, points, y, rng)
+        if looks == 2:
+            policy = released(tacit.refine(design, policy), points, y, rng)
+        errors.append(lost(policy, waves, i, contexts, best))
+    spread = float(np.std(errors, ddof=1) / np.sqrt(len(errors)))
+    return Result(
+        setting, forecast.expected_error, float(np.mean(errors)), spread, forecast.uniform_error
+    )
+
+
+def cells(result: Result) -> list[str]:
+    s = result.setting
+    return [
+        f"{s.actions}+{s.contexts}",
+        s.kernel,
+        f"{s.rounds:,}",
+        f"{s.epsilon:g}",
+        f"{result.uniform:.3f}",
+        f"{result.planned:.4f}",
+        f"{result.measured:.4f} ± {result.standard_error:.4f}",
+        f"{result.ratio:.2f}",
+    ]
+
+
+def read(store: Path | None, looks: int) -> dict[Setting, Result]:
+    lines = store.read_text().splitlines() if store is not None and store.exists() else []
+    rows = [row for row in map(json.loads, lines) if row.pop("looks") == looks]
+    results = [Result(**row | {"setting": Setting(**row["setting"])}) for row in rows]
+    return {result.setting: result for result in results}
+
+
+HEADER = [
+    "dimensions",
+    "kernel",
+    "rounds",
+    "epsilon",
+    "random play",
+    "planned",
+    "measured",
+    "ratio",
+]
+
+
+def main(
+    quick: Annotated[bool, typer.Option(help="Four functions each, to see that it runs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON for machines.")] = False,
+    page: Annotated[
+        Path | None, typer.Option("--markdown", help="A page to put the table into.")
+    ] = None,
+    looks: Annotated[int, typer.Option(min=1, max=2, help="At the records.")] = 2,
+    store: Annotated[
+        Path | None, typer.Option(help="Results so far, one JSON object a line.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Processes.")] = os.cpu_count() or 1,
+) -> None:
+    """Hold the planner's promise against what happens, setting by setting."""
+    wanted = [replace(setting, functions=4) if quick else setting for setting in SETTINGS]
+    known = read(store, looks)
+    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+        todo = [setting for setting in wanted if setting not in known]
+        done = [pool.apply_async(measure, (setting, looks)) for setting in todo]
+        for job in track(done, "measuring", console=Console(stderr=True)):
+            found = job.get()
+            known[found.setting] = found
+            if store is not None:
+                with store.open("a") as file:
+                    file.write(json.dumps({"looks": looks} | asdict(found)) + "\n")
+    results = [known[setting] for setting in wanted]
+    if as_json:
+        rows: list[Any] = [asdict(r) | {"ratio": r.ratio, "holds": r.holds} for r in results]
+        print(json.dumps(rows, indent=2))
+    else:
+        table = Table(title="Error per decision: planned before the data, measured after")
+        for name in HEADER:
+            table.add_column(name, justify="right")
+        for result in results:
+            table.add_row(*cells(result))
+        Console().print(table)
+    if page is not None:
+        put_table(page, f"planned.py --looks {looks}", HEADER, [cells(r) for r in results])
+    if not quick and not all(r.holds for r in results):
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    typer.run(main)

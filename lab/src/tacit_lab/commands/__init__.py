@@ -1,0 +1,1 @@
+"""Commands that `tacit` gains where the lab is installed."""

@@ -1,0 +1,240 @@
+"""`tacit arena`: private contextual bandits side by side on the same work."""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.cli.console import Json, emit, err, out, progress, table
+from tacit.errors import InputError
+
+if TYPE_CHECKING:
+    from tacit_lab.arena.config import Config
+    from tacit_lab.arena.job import Row
+    from tacit_lab.arena.statistics import Cells, Key
+
+app = typer.Typer(invoke_without_command=True, no_args_is_help=True)
+OUT = Path("out/arena")
+Several = list[str] | None
+MOST_COLUMNS = 4
+
+
+@app.callback()
+def arena(
+    context: typer.Context,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Every learner on a few environments: minutes.")
+    ] = False,
+    config: Annotated[
+        Path | None, typer.Option(help="A TOML file that says what to run (docs/arena.md).")
+    ] = None,
+    learner: Annotated[
+        Several, typer.Option(help="A learner, or file.py:Class. Repeat for several.")
+    ] = None,
+    environment: Annotated[
+        Several, typer.Option(help="An environment, or file.py:function. Repeat.")
+    ] = None,
+    rounds: Annotated[
+        list[int] | None, typer.Option(help="Rounds to play. Repeat for several.")
+    ] = None,
+    epsilon: Annotated[
+        list[float] | None, typer.Option(help="Privacy budget; inf for none. Repeat.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="Seeds of --learner and --environment runs.")] = 5,
+    to: Annotated[
+        Path | None, typer.Option("--out", help="Where rows are kept; a rerun goes on from there.")
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Folder with warfarin/iwpc.csv and jester/ratings.csv.")
+    ] = None,
+    jobs: Annotated[
+        int, typer.Option(min=0, help="Processes; 0 runs in this one.")
+    ] = os.cpu_count() or 1,
+    names: Annotated[
+        bool, typer.Option("--list", help="Print learners and environments, and stop.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Compare private contextual bandits: same functions, same contexts, same noise.
+
+    The error rate is what a decision loses against the best action, on average over
+    fresh contexts, after the last round; rewards are in [-1, 1]. Learners that protect
+    nothing have no epsilon (null in JSON). Rows are kept in --out as they come:
+    interrupt a run and type the same command again.
+
+    tacit arena --quick               every learner, a few environments
+    tacit arena --list                who and what there is
+    tacit arena --config study.toml   a study of your own
+    tacit arena --learner tacit --learner mine.py:Mine --environment branin
+    tacit arena figures out/arena     draw it
+    tacit arena study out/arena       write it up
+
+    Add @wrong or @none to an environment's name to give its learner a wrong law of contexts, or
+    none.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    if data is not None:
+        from tacit_lab.arena.environments.data import VARIABLE
+
+        os.environ[VARIABLE] = str(data.resolve())
+    if names:
+        _list(json)
+        return
+    _run(
+        _config(quick, config, learner, environment, rounds, epsilon, seeds), quick, to, jobs, json
+    )
+
+
+@app.command()
+def figures(
+    results: Annotated[
+        Path, typer.Argument(help="A folder that tacit arena wrote, or its results.parquet.")
+    ] = OUT,
+    to: Annotated[Path, typer.Option("--out", help="The folder for the figures.")] = Path(
+        "docs/images/arena"
+    ),
+    json: Json = False,
+) -> None:
+    """Draw error against rounds, epsilon and dimension, cost, and the ranking. Needs the extra
+    `plot`."""
+    from tacit_lab.arena.figures import draw_all
+    from tacit_lab.arena.results import read_results
+
+    written = [str(path) for path in draw_all(read_results(results)[0], to)]
+    emit({"figures": written}) if json else out.print("\n".join(written), soft_wrap=True)
+
+
+@app.command()
+def study(
+    results: Annotated[
+        Path, typer.Argument(help="A folder that tacit arena wrote, or its results.parquet.")
+    ] = OUT,
+    to: Annotated[Path, typer.Option("--out", help="The Markdown file to write.")] = Path(
+        "docs/study.md"
+    ),
+    json: Json = False,
+) -> None:
+    """Write the study: setting, findings, what did not work. Every number in it comes from the
+    table."""
+    from tacit_lab.arena.results import read_results
+    from tacit_lab.arena.study import write_study
+
+    write_study(*read_results(results), to, results)
+    emit({"study": str(to)}) if json else out.print(str(to), soft_wrap=True)
+
+
+def _config(
+    quick: bool,
+    file: Path | None,
+    learners: Several,
+    environments: Several,
+    rounds: list[int] | None,
+    epsilons: list[float] | None,
+    seeds: int,
+) -> Config:
+    from tacit_lab.arena.config import parse, quick_config, read_config
+
+    if quick + (file is not None) + bool(learners or environments) != 1:
+        raise InputError(
+            "say one of --quick, --config FILE, or --learner and --environment; --list prints the "
+            "names."
+        )
+    if quick:
+        return quick_config()
+    if file is not None:
+        return read_config(file)
+    run: dict[str, Any] = {
+        "rounds": rounds or [1000],
+        "epsilons": epsilons or [1.0],
+        "learners": learners or "all",
+    }
+    return parse(
+        {"seeds": seeds, "runs": [run | {"environments": environments or ["matern52-1+1"]}]},
+        "the command",
+    )
+
+
+def _run(config: Config, quick: bool, to: Path | None, processes: int, json: bool) -> None:
+    from tacit_lab.arena.report import failures_json, results_json
+    from tacit_lab.arena.run import run
+
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory() as temporary, progress(json) as show:
+        folder = to or (Path(temporary) if quick else OUT)
+        rows, failures = run(config, folder, processes, show)
+    seconds = time.perf_counter() - started
+    if json:
+        kept = None if quick and to is None else str(folder)
+        found = {"results": results_json(rows), "failures": failures_json(failures)}
+        emit(found | {"seconds": seconds, "out": kept})
+    else:
+        _show(rows, failures)
+        out.print(f"{len(rows)} rows, {len(failures)} failures ({seconds:.0f} s).", highlight=False)
+        if not (quick and to is None):
+            err.print(f"Results: {folder}")
+    if not rows:
+        raise typer.Exit(1)
+
+
+def _list(json: bool) -> None:
+    from tacit_lab.arena.report import names_json
+
+    found = names_json()
+    if json:
+        emit(found)
+        return
+    learners = [
+        [row["learner"], row["protects"], row["trust"], row["source"]] for row in found["learners"]
+    ]
+    table("Learners", ["learner", "protects", "trust", "source"], learners)
+    environments = [[row["environment"], row["about"]] for row in found["environments"]]
+    table("Environments", ["environment", ""], environments)
+
+
+def _show(rows: list[Row], failures: list[Row]) -> None:
+    """One table per number of rounds and epsilon, the best learner first."""
+    from tacit_lab.arena.names import is_private
+    from tacit_lab.arena.statistics import Cells
+
+    cells = Cells(rows)
+    settings = {(row["rounds"], row["epsilon"]) for row in rows if is_private(row["learner"])}
+    for rounds, epsilon in sorted(settings or {(row["rounds"], math.inf) for row in rows}):
+        _rank(cells, rounds, epsilon)
+    for sentence in sorted(
+        {f"{row['learner']} on {row['environment']}: {row['failure']}" for row in failures}
+    ):
+        err.print(f"failed: {sentence}", style="red", highlight=False, markup=False, soft_wrap=True)
+
+
+def _rank(cells: Cells, rounds: int, epsilon: float) -> None:
+    """A few environments each have a column; many are only averaged."""
+    from tacit_lab.arena.names import is_private
+    from tacit_lab.arena.statistics import ranking
+
+    environments = [name for name in cells.environments() if rounds in cells.rounds(name)]
+    columns = environments if len(environments) <= MOST_COLUMNS else []
+    shown = []
+    for rank in ranking(cells, rounds, epsilon, environments):
+        private = is_private(rank.learner)
+        level = epsilon if private else math.inf
+        errors = [_plus_minus(cells, (rank.learner, name, rounds, level)) for name in columns]
+        left = f"{rank.left.mean:.0%}" + (
+            "" if rank.left.ends is None else f" ± {rank.left.margin:.0%}"
+        )
+        shown.append([rank.learner, "yes" if private else "", left, *errors])
+    title = f"Error rate after {rounds:,} rounds, epsilon {epsilon:g}, 95 % intervals over seeds"
+    table(title, ["learner", "private", "of uniform play's", *columns], shown)
+
+
+def _plus_minus(cells: Cells, key: Key) -> str:
+    if key not in cells.rows:
+        return "-"
+    error = cells.interval(key)
+    return f"{error.mean:.3f}" + ("" if error.ends is None else f" ± {error.margin:.3f}")

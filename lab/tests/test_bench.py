@@ -1,0 +1,77 @@
+"""`tacit bench`: what it prints, and that cost and memory are counted. No test here looks at a
+clock."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from tacit.cli import app
+from tacit_lab.bench import Growth, measure
+
+RANK = 20
+ROWS = 2000
+
+
+def test_every_stage_is_measured_against_a_product() -> None:
+    result = measure(RANK, ROWS, most=10_000, growth_rank=10)
+    assert [s["stage"] for s in result["stages"]] == [
+        "design",
+        "statistic",
+        "10 000 decisions, 256 candidates",
+    ]
+    keys = {"stage", "device", "rows", "rank", "seconds", "gflops", "gemm_fraction"}
+    assert all(set(stage) == keys and stage["device"] == "numpy" for stage in result["stages"])
+    assert {
+        "tacit statistic",
+        "scikit-learn Nystroem + Ridge",
+        "tacit.paper (USCA as published)",
+    } <= {peer["peer"] for peer in result["peers"]}
+    assert len(result["growth"]["seconds"]) == 5
+
+
+def test_the_exponent_is_the_slope_on_log_log_axes() -> None:
+    rounds = [10**3, 10**4, 10**5]
+    assert Growth(1, rounds, [1e-3 * t**1.5 for t in rounds], [0.0] * 3).exponent == pytest.approx(
+        1.5
+    )
+
+
+def test_the_command_prints_tables_json_and_a_figure(tmp_path: Path) -> None:
+    options = [
+        "bench",
+        "--rank",
+        "15",
+        "--rows",
+        "1000",
+        "--most",
+        "3000",
+        "--growth-rank",
+        "8",
+        "--no-peers",
+    ]
+    told = CliRunner().invoke(app, [*options, "--figure", str(tmp_path / "growth.png")])
+    assert told.exit_code == 0, told.output
+    assert "Heavy stages" in told.output
+    assert "cost grows as rounds" in told.output
+    assert (tmp_path / "growth.png").stat().st_size > 5000
+    parsed = json.loads(CliRunner().invoke(app, [*options, "--json"]).stdout)
+    assert {"stages", "peers", "growth_exponent"} <= set(parsed)
+    assert np.isfinite(parsed["growth_exponent"])
+
+
+def test_the_bench_needs_neither_opendp_nor_the_command_line() -> None:
+    """A GPU worker has NumPy, SciPy and PyTorch; what the guarantee and the terminal need may be
+    missing."""
+    block = "import sys; sys.modules.update(dict.fromkeys(['opendp', 'typer', 'rich', 'matplotlib', 'pyarrow']))"
+    code = f"{block}\nsys.argv = ['bench', '--rank', '5', '--rows', '300', '--no-peers', '--most', '0']\n"
+    code += "import runpy; runpy.run_module('tacit_lab.bench', run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)["stages"]) == 3

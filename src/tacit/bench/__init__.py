@@ -1,6 +1,0 @@
-"""How fast each stage is, as a ratio to the machine's own float64 matrix product in the same run."""
-
-from tacit.bench.growth import Growth
-from tacit.bench.run import measure
-
-__all__ = ["Growth", "measure"]

@@ -1,0 +1,157 @@
+"""Which column of a log is which, and what its cells may be.
+
+Names and types are public, so they may be wrong out loud. Cells are private: whatever they hold,
+reading them raises nothing, and each is read by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.types as kinds
+
+from tacit.errors import InputError
+
+CELLS = 2**21  # per piece: 16 MiB of numbers
+MOST_ROWS = 2**16
+LEAST_ROWS = 2**10
+
+
+@dataclass(frozen=True)
+class LogColumns:
+    """The problem's columns, and what the files call them."""
+
+    names: tuple[str, ...]
+    reward: str
+    user: str | None
+    called: Mapping[str, str]
+
+    @classmethod
+    def of(
+        cls, names: tuple[str, ...], reward: str, user: str | None, called: Mapping[str, str]
+    ) -> LogColumns:
+        every = (*names, reward, *([user] if user else []))
+        if unknown := [name for name in called if name not in every]:
+            raise InputError(
+                f"the problem has no column {unknown[0]!r} to look for: it has {', '.join(every)}."
+            )
+        return cls(names, reward, user, {name: called.get(name, name) for name in every})
+
+    @property
+    def in_file(self) -> list[str]:
+        """What has to be read, each column once."""
+        return list(dict.fromkeys(self.called.values()))
+
+    @property
+    def piece(self) -> int:
+        """How many rows are read at a time: a power of two that fits into little memory."""
+        fits = max(CELLS // len(self.called), LEAST_ROWS)
+        return min(MOST_ROWS, 1 << (fits.bit_length() - 1))
+
+    def check(self, path: str, schema: pa.Schema, named: bool = True) -> None:
+        """Fails unless the file has every column once, of a type that can be meant.
+
+        With `named=False` the names may be a first row of data that lacks a header, and are not
+        quoted.
+        """
+        for column in self.in_file:
+            found = schema.get_all_field_indices(column)
+            if not found:
+                raise InputError(
+                    f"{path} has no column {column!r}: it has {', '.join(schema.names)}; map it "
+                    "with "
+                    "--column NAME=COLUMN."
+                    if named
+                    else f"{path} has no column {column!r} in its first line: name it there, or map it with "
+                    "--column NAME=COLUMN."
+                )
+            if len(found) > 1:
+                raise InputError(
+                    f"{path} has {len(found)} columns {column!r}: rename or drop all but one."
+                )
+            ids = self.user is not None and column == self.called[self.user]
+            if not _readable(schema.field(found[0]).type, ids):
+                raise InputError(
+                    f"column {column!r} of {path} holds {schema.field(found[0]).type}, where "
+                    "numbers or text are "
+                    "expected: convert it first, a time to a number of days for example."
+                )
+
+    def table(self, read: pa.Table) -> pa.Table:
+        """A piece under the problem's own names, its cells as plain numbers or text."""
+        plain = {column: _plain(read[column]) for column in self.in_file}
+        return pa.table({name: plain[column] for name, column in self.called.items()})
+
+
+def _readable(kind: pa.DataType, ids: bool) -> bool:
+    if kinds.is_dictionary(kind):
+        kind = kind.value_type
+    return _is_number(kind) or kind in _BYTES or (ids and _is_bytes(kind))
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    """What Python can read as a number, or nothing at all."""
+    tests = (kinds.is_integer, kinds.is_floating, kinds.is_decimal, kinds.is_boolean, kinds.is_null)
+    return any(test(kind) for test in tests)
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    return bool(
+        kinds.is_binary(kind) or kinds.is_large_binary(kind) or kinds.is_fixed_size_binary(kind)
+    )
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    chunks = [_chunk(chunk) for chunk in column.chunks]
+    return pa.chunked_array(chunks) if chunks else column
+
+
+def _chunk(array: pa.Array) -> pa.Array:
+    """Numbers as they are, dictionaries looked up, bytes as text: none of it depends on another
+    cell.
+
+    Everything is checked before it is followed: what a damaged file points at may lie anywhere in
+    memory.
+    """
+    if isinstance(
+        array, pa.DictionaryArray
+    ):  # built again, which checks that every index is in range
+        array = pa.DictionaryArray.from_arrays(
+            array.indices, _checked(array.dictionary)
+        ).dictionary_decode()
+    array = _checked(array)
+    return (
+        array if _is_number(array.type) or kinds.is_fixed_size_binary(array.type) else _text(array)
+    )
+
+
+def _checked(array: pa.Array) -> pa.Array:
+    """Sound, with text as bytes: they need not be UTF-8."""
+    for text, as_bytes in _BYTES.items():
+        if array.type == text:
+            array = array.view(as_bytes)
+    array.validate(full=True)
+    return array
+
+
+def _text(array: pa.Array) -> pa.Array:
+    array = array.cast(pa.large_binary())
+    try:
+        return array.cast(pa.large_string())
+    except (
+        pa.ArrowInvalid
+    ):  # a cell that is no UTF-8 is no reason to stop, or to read other cells otherwise
+        cells = [
+            None if cell is None else cell.decode(errors="backslashreplace")
+            for cell in array.to_pylist()
+        ]
+        return pa.array(cells, pa.large_string())
+
+
+_BYTES = {
+    pa.string(): pa.binary(),
+    pa.large_string(): pa.large_binary(),
+    pa.string_view(): pa.binary_view(),
+}

@@ -1,0 +1,157 @@
+"""Which rows are counted, and their sums. Every row counts once in each look, whoever reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from tacit.core import Budget, Ledger
+from tacit.core.cohorts import joined
+from tacit.design import Design
+from tacit.errors import InputError, TacitError
+from tacit.logs.columns import LogColumns
+from tacit.logs.log_files import LogFile
+from tacit.logs.reading import starts
+from tacit.logs.saving import Partial
+from tacit.policy import Policy
+from tacit.statistic import Statistic
+
+Rows = tuple[int, int]  # from the first to before the last
+
+
+@dataclass(frozen=True)
+class Span:
+    """Some rows of one file."""
+
+    file: LogFile
+    start: int
+    stop: int
+
+
+class Work:
+    """One look at the files: one sum for those that are done and one for each that is under way.
+
+    Files are kept apart until they are done, so that one that turns out to be damaged counts with
+    none of its rows.
+    """
+
+    def __init__(
+        self, design: Design, files: Sequence[LogFile], columns: LogColumns, request: str
+    ) -> None:
+        self.design = design
+        self.columns = columns
+        self.request = request
+        self.files = {file.path: file for file in files}
+        self.statistic = design.statistic()
+        self.parts: dict[str, Statistic] = {}
+        self._counted: dict[str, list[Rows]] = {}
+        if self.rows > design.horizon:
+            raise InputError(
+                f"the files have {self.rows} rows, more than the {design.horizon} that were "
+                "planned for."
+            )
+
+    @property
+    def look(self) -> str:
+        """Which one it is, for people."""
+        if self.design.whole is not None:
+            return "first look"
+        return "reading rounds" if self.design.earlier is None else "second look"
+
+    @property
+    def releases(self) -> dict[str, Budget]:
+        """What comes of the files from here on: requests and what they spend. The first is this
+        look's own."""
+        rest = self.design.rest
+        if rest is None:
+            return {self.request: self.design.budget}
+        return {f"{self.request}/first look": self.design.budget, self.request: rest}
+
+    def release(self, ledger: Ledger) -> Policy:
+        """Spends this look's budget. Files that changed before a second look are noticed before it
+        costs anything."""
+        if self.design.whole is not None:
+            for file in self.files.values():
+                file.require_unchanged()
+        return self.statistic.release(ledger=ledger, request=next(iter(self.releases)))
+
+    @property
+    def rows(self) -> int:
+        """All that there are to count."""
+        return sum(file.rows for file in self.files.values())
+
+    @property
+    def counted(self) -> int:
+        return sum(stop - start for spans in self._counted.values() for start, stop in spans)
+
+    def todo(self, split: bool = False) -> Iterator[Span]:
+        """What is not counted yet, file by file; `split` into what several readers can share."""
+        for file in self.files.values():
+            cuts = starts(file.path, self.columns, file.rows) if split else []
+            ends = [
+                0,
+                *(row for spans in self._counted.get(file.path, []) for row in spans),
+                file.rows,
+            ]
+            for start, stop in zip(ends[::2], ends[1::2], strict=True):
+                inside = [start, *(cut for cut in cuts if start < cut < stop), stop]
+                yield from (Span(file, a, b) for a, b in pairwise(inside) if a < b)
+
+    def take(self, span: Span, statistic: Statistic) -> None:
+        """Counts the sum of these rows, once. A file that is complete, and still the same, joins
+        the others."""
+        path = span.file.path
+        counted = joined(self._counted.get(path, []), [(span.start, span.stop)])
+        self.parts.setdefault(path, self.design.statistic()).merge(statistic)
+        self._counted[path] = counted
+        if self._counted[path] == [(0, span.file.rows)]:
+            span.file.require_unchanged()
+            self.statistic.merge(self.parts.pop(path))
+
+    @contextmanager
+    def whole(self, file: LogFile) -> Iterator[None]:
+        """A file that cannot be read to its end counts with none of its rows."""
+        try:
+            yield
+        except TacitError:
+            self.parts.pop(file.path, None)
+            self._counted.pop(file.path, None)
+            raise
+
+    # -- to go on later ---------------------------------------------------------------------------
+
+    def notes(self) -> dict[str, Any]:
+        """What has to be kept besides the sums. All of it is public."""
+        files = [file.to_json() for file in self.files.values()]
+        return {"files": files, "counted": self._counted, "request": self.request}
+
+    def resume(self, saved: Partial) -> None:
+        """Takes up saved sums. What is counted must be there, unchanged; other files may come, go
+        or be repaired.
+
+        A second look has no other files: all of them were counted in the first.
+        """
+        then = {path: LogFile(path, *rest) for path, *rest in saved.about["files"]}
+        if self.design.earlier is not None:
+            for path in then | self.files:
+                if self.files.get(path) != then.get(path):
+                    raise InputError(
+                        f"{path} is not what it was in the first look: name the same files, or "
+                        "delete the checkpoint "
+                        "and start again."
+                    )
+        for path in saved.about["counted"]:
+            if self.files.get(path) != then[path]:
+                raise InputError(
+                    f"{path} is counted in the checkpoint, and has changed or is not named any "
+                    "more: name the same "
+                    "files, or delete the checkpoint and start again."
+                )
+        self.statistic = saved.statistic
+        self.parts = dict(saved.parts)
+        self._counted = {
+            path: [(a, b) for a, b in spans] for path, spans in saved.about["counted"].items()
+        }

@@ -1,0 +1,37 @@
+"""Collecting in this process, one piece after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from tacit.logs.columns import LogColumns
+from tacit.logs.counting import Span, Work
+from tacit.logs.dumping import drain
+from tacit.logs.reading import pieces
+from tacit.progress import Progress
+from tacit.statistic import Statistic
+
+
+def collect_here(
+    work: Work, tick: Callable[[], None], show: Progress, *, device: str | None = None
+) -> None:
+    """Counts what is not counted yet. `tick` is called when the sums and the notes agree."""
+    counter = work.design.statistic(device)
+    show(work.look, work.counted, work.rows)
+    for span in work.todo():
+        with work.whole(span.file):
+            for piece, statistic in count(counter, work.columns, span):
+                work.take(piece, statistic)
+                show(work.look, work.counted, work.rows)
+                tick()
+
+
+def count(counter: Statistic, columns: LogColumns, span: Span) -> Iterator[tuple[Span, Statistic]]:
+    """The rows of a span, piece by piece, each with its sum."""
+    drain(counter)
+    start = span.start
+    for table in pieces(span.file.path, columns, span.start, span.stop):
+        users = None if columns.user is None else table[columns.user]
+        counter.add(table, table, table[columns.reward], users=users)
+        yield Span(span.file, start, start + table.num_rows), drain(counter)
+        start += table.num_rows

@@ -1,0 +1,137 @@
+"""Problem files: a problem as TOML, with what a fit needs besides."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tacit.contexts import PublicSample
+from tacit.core import Budget
+from tacit.errors import InputError
+from tacit.logs.small_tables import read_table
+from tacit.problem import Problem
+
+KNOWN = {
+    "horizon",
+    "user",
+    "actions",
+    "contexts",
+    "kernel",
+    "reward",
+    "budget",
+    "generator",
+    "columns",
+}
+
+
+@dataclass(frozen=True)
+class ProblemFile:
+    """A problem and what a fit needs besides: the reward's column, a horizon and a budget, if the
+    file says so."""
+
+    problem: Problem
+    reward: str
+    user: str | None
+    horizon: int | None
+    budget: Budget | None
+    text: str
+    columns: Mapping[str, str] = field(default_factory=dict)
+    sample: Path | None = None  # the file of the generator's public sample
+
+    def require_apart(self, paths: Sequence[Path]) -> None:
+        """Fails if the public sample is one of these data files, also by another name of the same
+        file."""
+        for path in paths:
+            if self.sample is not None and os.path.samefile(self.sample, path):
+                raise InputError(
+                    f"{path} is both the data and the public sample of [generator], whose rows "
+                    "would be published with "
+                    "the policy: name a table that is public already, or none."
+                )
+
+
+def read_problem(path: str | Path) -> ProblemFile:
+    """Reads a problem from TOML:
+
+    horizon = 5000                      # optional: the number of rows otherwise
+
+    [actions]
+    type = "box"
+    low = [0.0]
+    high = [100.0]
+    names = ["dose"]
+
+    [contexts]
+    type = "box"
+    low = [18, 40]
+    high = [95, 140]
+    names = ["age", "weight"]
+
+    [kernel]                            # optional: see tacit.kernels.default_kernel
+    type = "matern"
+    smoothness = 2.5
+    lengthscale = 0.3
+
+    [reward]
+    range = [0.0, 1.0]
+    column = "reward"
+
+    [budget]
+    epsilon = 1.0
+    delta = 1e-6
+
+    [columns]                           # optional: what the data files call the problem's columns
+    dose = "amount_mg"
+
+    [generator]                         # optional: a table of contexts that is already public, not
+    the data sample = "census.parquet"
+    """
+    path = Path(path)
+    try:
+        text = path.read_text()
+        spec = tomllib.loads(text)
+    except FileNotFoundError:
+        raise InputError(
+            f"there is no problem file {path}: see examples/dosing.toml for one."
+        ) from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"{path} cannot be read as TOML: {error}.") from None
+    if unknown := sorted(set(spec) - KNOWN):
+        raise InputError(
+            f"{path} has an unknown entry {unknown[0]!r}: it takes {', '.join(sorted(KNOWN))}."
+        )
+    sample = path.parent / spec["generator"].get("sample", "") if "generator" in spec else None
+    generator = None if sample is None else PublicSample(read_table(sample))
+    horizon = spec.get("horizon")
+    if horizon is not None and (not isinstance(horizon, int) or horizon < 1):
+        raise InputError(
+            f"horizon must be a whole number of at least 1, got {horizon!r} in {path}."
+        )
+    return ProblemFile(
+        problem=Problem.from_spec(spec, generator=generator),
+        reward=str(spec.get("reward", {}).get("column", "reward")),
+        user=None if "user" not in spec else str(spec["user"]),
+        horizon=horizon,
+        budget=_budget(spec["budget"]) if "budget" in spec else None,
+        text=text,
+        columns=_columns(spec.get("columns", {})),
+        sample=sample,
+    )
+
+
+def _budget(spec: Any) -> Budget:
+    if not isinstance(spec, dict) or not set(spec) <= {"epsilon", "delta", "rho"}:
+        raise InputError(f"[budget] takes epsilon and delta, or rho, got {spec!r}.")
+    return Budget(**spec)
+
+
+def _columns(spec: Any) -> dict[str, str]:
+    if not isinstance(spec, dict) or not all(isinstance(name, str) for name in spec.values()):
+        raise InputError(
+            f'[columns] takes names of columns, as in dose = "amount_mg", got {spec!r}.'
+        )
+    return dict(spec)

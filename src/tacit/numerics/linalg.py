@@ -1,0 +1,43 @@
+"""The few factorisations Tacit needs, in one place, so that another array library can take NumPy's."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import linalg
+
+from tacit._typing import Floats
+
+
+def cholesky(K: Floats) -> Floats:
+    """The lower factor of a positive definite matrix, with just enough on the diagonal to make it
+    one."""
+    scale = float(np.trace(K)) / len(K)
+    for jitter in (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6):
+        try:
+            return np.asarray(linalg.cholesky(K + jitter * scale * np.eye(len(K)), lower=True))
+        except linalg.LinAlgError:
+            continue
+    raise np.linalg.LinAlgError(
+        "the kernel matrix of the landmarks is not positive definite: is the kernel?"
+    )
+
+
+def solve_lower(L: Floats, B: Floats) -> Floats:
+    """L^-1 B"""
+    return np.asarray(linalg.solve_triangular(L, B, lower=True))
+
+
+def solve_upper(L: Floats, B: Floats) -> Floats:
+    """L'^-1 B"""
+    return np.asarray(linalg.solve_triangular(L, B, lower=True, trans="T"))
+
+
+def eigh(S: Floats) -> tuple[Floats, Floats]:
+    values, vectors = linalg.eigh(S)
+    return np.asarray(values), np.asarray(vectors)
+
+
+def root(K: Floats) -> Floats:
+    """The symmetric root of a positive semidefinite matrix."""
+    values, V = eigh(K)
+    return (V * np.sqrt(np.maximum(values, 0.0))) @ V.T

@@ -1,0 +1,276 @@
+"""Where a study's rounds live: one table beside the ledger, in the same database.
+
+A round holds the context (in unit coordinates), the action that was played, and the reward once it
+came.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import secrets
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    Connection,
+    Engine,
+    Float,
+    Integer,
+    LargeBinary,
+    Row,
+    Select,
+    Table,
+    Text,
+    func,
+    insert,
+    inspect,
+    select,
+    update,
+)
+
+from tacit._typing import Floats
+from tacit.core.accounts import metadata
+from tacit.core.budget import Budget
+from tacit.core.database import perform, retrying
+from tacit.core.ledger import Ledger
+from tacit.core.users import user_key
+from tacit.errors import InputError, StateError
+
+SCHEMA = 1
+PAGE = 8192
+
+_study = Table(
+    "tacit_study",
+    metadata,
+    Column("id", Integer, CheckConstraint("id = 1"), primary_key=True),
+    Column("schema", Integer, nullable=False),
+    Column("problem", Text, nullable=False),
+    Column("design", Text, nullable=False),
+    Column("arrays", LargeBinary, nullable=False),
+    Column("created", Float, nullable=False),
+    Column("closed", Integer),  # the number of rounds at release; no round is asked after it is set
+)
+_second = Table(  # the design of the second look, once the first was released
+    "tacit_second_look",
+    metadata,
+    Column("id", Integer, CheckConstraint("id = 1"), primary_key=True),
+    Column("design", Text, nullable=False),
+    Column("arrays", LargeBinary, nullable=False),
+)
+_rounds = Table(
+    "tacit_rounds",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("id", Text, nullable=False, unique=True),
+    Column("context", LargeBinary, nullable=False),
+    Column("action", LargeBinary, nullable=False),
+    Column("user", Text),
+    Column("told", Integer, nullable=False, default=0),
+    Column("reward", Float),
+)
+
+
+class Store:
+    """Rounds and the design of one study. Every method is one transaction, durable when it returns."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def create(
+        self,
+        problem: dict[str, Any],
+        facts: dict[str, Any],
+        arrays: dict[str, Floats],
+        budget: Budget,
+    ) -> None:
+        """Design and ledger appear together or not at all."""
+        self.require_empty()
+        row = {
+            "id": 1,
+            "schema": SCHEMA,
+            "problem": json.dumps(problem),
+            "design": json.dumps(facts),
+            "arrays": _pack(arrays),
+            "created": time.time(),
+        }
+
+        def attempt(connection: Connection) -> None:
+            Ledger.establish(connection, budget)
+            connection.execute(insert(_study).values(row))
+
+        retrying(lambda: metadata.create_all(self.engine))
+        perform(self.engine, attempt)
+
+    def require_empty(self) -> None:
+        if self._has_study():
+            raise StateError("this database already holds a study: open it with Study.open(url).")
+
+    def load(self) -> tuple[dict[str, Any], dict[str, Any], dict[str, Floats]]:
+        if not self._has_study():
+            raise StateError(
+                "this database holds no study: make one with Study.create(url, problem, ...)."
+            )
+        row = perform(self.engine, lambda connection: connection.execute(select(_study)).one())
+        if row.schema != SCHEMA:
+            raise InputError(
+                f"this study has schema {row.schema}; this version of Tacit reads {SCHEMA}: "
+                "use the version that wrote it."
+            )
+        return json.loads(row.problem), json.loads(row.design), _unpack(bytes(row.arrays))
+
+    def ask(
+        self, contexts: Floats, actions: Floats, users: Sequence[Any] | None, horizon: int
+    ) -> list[str]:
+        """Writes rounds down and returns their ids."""
+        ids = [secrets.token_hex(12) for _ in contexts]
+        names = [None] * len(ids) if users is None else [user_key(user) for user in users]
+
+        def attempt(connection: Connection) -> list[str]:
+            asked = _open_rounds(connection)
+            if asked + len(ids) > horizon:
+                raise StateError(
+                    f"the horizon is {horizon} rounds and {asked} were asked: {len(ids)} more do "
+                    "not fit; "
+                    "release the policy, or plan a new study with a larger horizon."
+                )
+            rows = [
+                {
+                    "number": asked + i + 1,
+                    "id": ids[i],
+                    "context": _bytes(contexts[i]),
+                    "action": _bytes(actions[i]),
+                }
+                | {"user": names[i], "told": 0}
+                for i in range(len(ids))
+            ]
+            connection.execute(insert(_rounds), rows)
+            return ids
+
+        return perform(self.engine, attempt, queue=_study)
+
+    def tell(self, rewards: dict[str, float | None]) -> None:
+        """Writes rewards down, all of them or none. An unknown or already told id is an error."""
+
+        def attempt(connection: Connection) -> None:
+            for name, reward in rewards.items():
+                untold = (_rounds.c.id == name) & (_rounds.c.told == 0)
+                done = connection.execute(
+                    update(_rounds).where(untold).values(told=1, reward=reward)
+                )
+                if done.rowcount != 1:
+                    known = connection.execute(
+                        select(_rounds.c.number).where(_rounds.c.id == name)
+                    ).first()
+                    raise StateError(
+                        f"round {name!r} was told before: a reward is told once."
+                        if known
+                        else f"there is no round {name!r}: tell takes the id that ask returned."
+                    )
+
+        perform(self.engine, attempt)
+
+    def asked(self) -> int:
+        return perform(self.engine, _count)
+
+    def close(self) -> int:
+        """Fixes the number of rounds, once and for all, and returns it."""
+
+        def attempt(connection: Connection) -> int:
+            closed = connection.execute(select(_study.c.closed)).scalar_one()
+            if closed is None:
+                closed = _count(connection)
+                if closed == 0:
+                    raise StateError(
+                        "there is nothing to release yet: ask and tell at least one round first."
+                    )
+                connection.execute(update(_study).values(closed=closed))
+            return int(closed)
+
+        return perform(self.engine, attempt, queue=_study)
+
+    def closed(self) -> bool:
+        query = select(_study.c.closed)
+        return (
+            perform(self.engine, lambda connection: connection.execute(query).scalar_one())
+            is not None
+        )
+
+    def second(self) -> tuple[dict[str, Any], dict[str, Floats]] | None:
+        """The design of the second look, if there is one."""
+        row = perform(
+            self.engine, lambda connection: connection.execute(select(_second)).one_or_none()
+        )
+        return None if row is None else (json.loads(row.design), _unpack(bytes(row.arrays)))
+
+    def keep_second(
+        self, facts: dict[str, Any], arrays: dict[str, Floats]
+    ) -> tuple[dict[str, Any], dict[str, Floats]]:
+        """Writes it down, unless somebody else did: everybody goes on with what is written."""
+        row = {"id": 1, "design": json.dumps(facts), "arrays": _pack(arrays)}
+
+        def attempt(connection: Connection) -> None:
+            if connection.execute(select(_second.c.id)).one_or_none() is None:
+                connection.execute(insert(_second).values(row))
+
+        perform(self.engine, attempt, queue=_study)
+        kept = self.second()
+        assert kept is not None
+        return kept
+
+    def rounds(self, last: int) -> Iterator[tuple[Floats, Floats, list[str | None]]]:
+        """Joint points, scaled rewards (NaN where none came) and users of rounds 1 to `last`, page
+        by page."""
+        wanted = (_rounds.c.action, _rounds.c.context, _rounds.c.reward, _rounds.c.user)
+        for start in range(1, last + 1, PAGE):
+            page = (_rounds.c.number >= start) & (_rounds.c.number < min(start + PAGE, last + 1))
+            rows = self._all(select(*wanted).where(page).order_by(_rounds.c.number))
+            points = np.stack(
+                [np.frombuffer(bytes(r.action) + bytes(r.context), dtype="<f8") for r in rows]
+            )
+            rewards = np.array(
+                [np.nan if r.reward is None else r.reward for r in rows], dtype=np.float64
+            )
+            yield points, rewards, [r.user for r in rows]
+
+    def _all(self, query: Select[Any]) -> Sequence[Row[Any]]:
+        return perform(self.engine, lambda connection: connection.execute(query).all())
+
+    def _has_study(self) -> bool:
+        if not inspect(self.engine).has_table(_study.name):
+            return False
+        query = select(func.count()).select_from(_study)
+        return perform(self.engine, lambda connection: connection.execute(query).scalar_one()) == 1
+
+
+def _open_rounds(connection: Connection) -> int:
+    if connection.execute(select(_study.c.closed)).scalar_one() is not None:
+        raise StateError(
+            "this study is closed since its release: use policy.decide, or plan a new study."
+        )
+    return _count(connection)
+
+
+def _count(connection: Connection) -> int:
+    return int(
+        connection.execute(select(func.coalesce(func.max(_rounds.c.number), 0))).scalar_one()
+    )
+
+
+def _bytes(row: Floats) -> bytes:
+    return np.ascontiguousarray(row, dtype="<f8").tobytes()
+
+
+def _pack(arrays: dict[str, Floats]) -> bytes:
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)  # type: ignore[arg-type]
+    return buffer.getvalue()
+
+
+def _unpack(data: bytes) -> dict[str, Floats]:
+    with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in arrays.files}
