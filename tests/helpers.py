@@ -13,7 +13,36 @@ import numpy as np
 import tacit
 from tacit._typing import Floats
 
+TESTS = Path(__file__).parent
+ROOT = TESTS.parent
 BUDGET = tacit.Budget(epsilon=1.0, delta=1e-6)
+
+PROBLEM = """
+horizon = 2000
+
+[actions]
+type = "box"
+low = [0.0]
+high = [100.0]
+names = ["dose"]
+
+[contexts]
+type = "box"
+low = [18, 40]
+high = [95, 140]
+names = ["age", "weight"]
+
+[kernel]
+type = "matern"
+lengthscale = 0.5
+
+[reward]
+range = [0.0, 1.0]
+
+[budget]
+epsilon = 1.0
+delta = 1e-6
+"""
 
 
 def small_problem() -> tacit.Problem:

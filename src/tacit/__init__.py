@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # Where each public name lives. Rooms are opened when they are first needed: `tacit --help` should
 # not load a database driver, nor a GPU worker OpenDP.
 _ROOMS = {
-    "bandit": ("Study", "Decision"),
+    "study": ("Decision", "Study"),
     "core": ("Budget", "Cohort", "Guarantee", "Ledger"),
     "design": ("Design",),
     "domains": ("Ball", "Box", "Catalogue", "Categories", "Mixed", "Simplex"),
@@ -37,7 +37,7 @@ _ROOMS = {
         "RationalQuadratic",
         "Separable",
     ),
-    "once": ("release_decision",),
+    "single_decision": ("release_decision",),
     "planning": ("plan",),
     "policy": ("Policy",),
     "refinement": ("refine",),

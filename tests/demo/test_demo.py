@@ -15,12 +15,13 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 
+from helpers import ROOT
 from tacit import Problem
 from tacit.demo import DemoResult, dosing_problem, patients, run_demo, write_picture, write_report
 from tacit.demo.study import Measured
 from tacit.errors import InputError, MissingExtraError
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+EXAMPLES = ROOT / "examples"
 NAMES = ("dosing", "pricing", "jokes")
 
 

@@ -21,12 +21,11 @@ import numpy as np
 import pytest
 
 import tacit
-from helpers import BUDGET, small_problem, sqlite
+from helpers import BUDGET, ROOT, small_problem, sqlite
 from tacit.core import Encoding, integer_weights
 from tacit.core.budget import epsilon_of_rho
 from tacit.core.selection import sensitivity
 
-ROOT = Path(__file__).parent.parent
 CORE = Path(tacit.__file__).parent / "core"
 GUARANTEE = ROOT / "docs" / "guarantee.md"
 

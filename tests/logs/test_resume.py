@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner, Result
 
-from helpers import BUDGET
-from logs import NAMES, damage, log_table, touch
+from helpers import BUDGET, PROBLEM
+from log_data import NAMES, damage, log_table, touch
 from tacit import Budget, BudgetError, InputError, Ledger, RequestConflictError, TacitError
 from tacit.cli import app
 from tacit.core.ledger import Charge
@@ -37,7 +37,6 @@ from tacit.logs import (
 )
 from tacit.progress import silent
 from tacit.refinement import refine
-from test_cli import PROBLEM
 
 ROWS = 6000
 LONG = """

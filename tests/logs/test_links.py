@@ -11,12 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from helpers import records, small_design
-from logs import COLUMNS, log_table
+from helpers import PROBLEM, records, small_design
+from log_data import COLUMNS, log_table
 from tacit import Budget, BudgetError, InputError, Ledger
 from tacit.cli import app
 from tacit.logs import LogFile, forget, load_partial, save_partial
-from test_cli import PROBLEM
 
 
 @pytest.fixture

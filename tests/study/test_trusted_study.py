@@ -21,14 +21,14 @@ import pytest
 from scipy import stats
 
 import tacit
+from core.test_trusted_release import exact_delta
 from helpers import BUDGET, records, small_problem, sqlite
-from logs import COLUMNS, log_table, total
+from log_data import COLUMNS, log_table, total
 from tacit import Budget, Design, Ledger, Policy, RequestConflictError, StateError, Study
 from tacit._typing import Floats
 from tacit.core import release_choice
 from tacit.logs import Checkpoint, Job, ProblemFile, collect_here
 from tacit.progress import silent
-from test_trusted_release import exact_delta
 from witness import GAUSSIAN, always, watched
 
 SMALL: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 500, "rng": 0}

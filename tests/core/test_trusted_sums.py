@@ -21,7 +21,7 @@ import pytest
 
 import tacit
 from helpers import BUDGET, records, small_design, small_problem, sqlite
-from logs import COLUMNS, collected, log_table, sum_of, total, work_on
+from log_data import COLUMNS, collected, log_table, sum_of, total, work_on
 from tacit import Ledger, StateError, kernels
 from tacit._typing import Floats
 from tacit.contexts import PublicSample, release_marginals

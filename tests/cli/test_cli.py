@@ -17,35 +17,8 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from helpers import BUDGET, records, small_design
+from helpers import BUDGET, PROBLEM, records, small_design
 from tacit import Budget, Ledger
-
-PROBLEM = """
-horizon = 2000
-
-[actions]
-type = "box"
-low = [0.0]
-high = [100.0]
-names = ["dose"]
-
-[contexts]
-type = "box"
-low = [18, 40]
-high = [95, 140]
-names = ["age", "weight"]
-
-[kernel]
-type = "matern"
-lengthscale = 0.5
-
-[reward]
-range = [0.0, 1.0]
-
-[budget]
-epsilon = 1.0
-delta = 1e-6
-"""
 
 
 def tacit(*arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:

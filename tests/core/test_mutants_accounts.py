@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-import test_cohorts as cohorts
-import test_gaussian_curve as curve
-import test_reading as reading
-import test_trusted_release as way_out
-import test_trusted_sums as way_in
+from core import test_cohorts as cohorts
+from core import test_gaussian_curve as curve
+from core import test_trusted_release as way_out
+from core import test_trusted_sums as way_in
 from helpers import BUDGET, sqlite
 from mutation import Mutant, failure_under
+from reading import test_reading as reading
 from tacit import Cohort, Ledger, StateError
 
 

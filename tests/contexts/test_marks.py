@@ -20,7 +20,8 @@ import pytest
 from typer.testing import CliRunner
 
 from helpers import BUDGET, records, small_problem, sqlite
-from logs import log_table
+from helpers import PROBLEM as PROBLEM_FILE
+from log_data import log_table
 from tacit import (
     Box,
     Budget,
@@ -48,7 +49,6 @@ from tacit.contexts.marks import MOST_STEPS
 from tacit.logs import load_design, save_partial
 from tacit.logs.worker import counter_for, shipped
 from tacit.report.findings import Findings
-from test_cli import PROBLEM as PROBLEM_FILE
 
 SMALL: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 1000}
 PROBLEM = small_problem()

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-import test_trusted_release as way_out
-import test_trusted_study as study
-import test_trusted_sums as way_in
+from core import test_trusted_release as way_out
+from core import test_trusted_sums as way_in
 from mutation import Mutant, applied, failure_under
+from study import test_trusted_study as study
 from tacit.core.contribution import Encoding
 
 NORMAL = (

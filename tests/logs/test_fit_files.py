@@ -18,8 +18,8 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from helpers import BUDGET, small_design, small_problem
-from logs import (
+from helpers import BUDGET, TESTS, small_design, small_problem
+from log_data import (
     COLUMNS,
     DESIGN,
     NAMES,
@@ -450,7 +450,7 @@ print(int(line.split()[1]) // 1024)
 STREAM = """
 from pathlib import Path
 from helpers import small_design
-from logs import collected, work_on
+from log_data import collected, work_on
 work = work_on([Path(sys.argv[2])], small_design(horizon=10**6))
 collected(work)
 assert work.statistic.records == 200_000
@@ -474,7 +474,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
             sys.executable,
             "-c",
             PEAK.format(work=work),
-            str(Path(__file__).parent),
+            str(TESTS),
             str(path),
         ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from helpers import BUDGET, small_design, small_problem
-from logs import COLUMNS, collected, damage, log_table, total, touch, work_on
+from helpers import BUDGET, PROBLEM, TESTS, small_design, small_problem
+from log_data import COLUMNS, collected, damage, log_table, total, touch, work_on
 from tacit import Design, InputError, Ledger, StateError
 from tacit.cli import app
 from tacit.errors import MissingExtraError
@@ -39,7 +39,6 @@ from tacit.logs import (
 from tacit.logs.cluster import connected
 from tacit.logs.worker import count_span, shipped
 from tacit.progress import silent
-from test_cli import PROBLEM
 
 # Some versions of Ray forget to close their own log files.
 pytestmark = pytest.mark.filterwarnings(
@@ -331,7 +330,7 @@ def test_workers_need_no_opendp_and_nobody_else_needs_ray(log: Path) -> None:
         "span, *_ = work_on([Path(sys.argv[2])], design).todo(split=True)\n"
         "print(int(count_span(shipped(design), COLUMNS, span, None)['records']))\n"
     )
-    command = [sys.executable, "-c", program, str(Path(__file__).parent), str(log)]
+    command = [sys.executable, "-c", program, str(TESTS), str(log)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["131072"]

@@ -19,8 +19,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from helpers import BUDGET, small_problem, sqlite
-from logs import NAMES, collected, total, work_on
+from helpers import BUDGET, PROBLEM, small_problem, sqlite
+from log_data import NAMES, collected, total, work_on
 from tacit import Design, Study
 from tacit.cli import app
 from tacit.core.saved import packed
@@ -28,7 +28,6 @@ from tacit.core.sums import UserSum
 from tacit.core.users import user_key
 from tacit.logs import LogColumns, dump, load, load_design, load_partial, read_problem
 from tacit.progress import silent
-from test_cli import PROBLEM
 
 DESIGN = Design.build(
     small_problem(),

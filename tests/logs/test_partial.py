@@ -13,7 +13,7 @@ import pytest
 from numpy.lib import format as npy
 
 from helpers import BUDGET, records, small_design, small_problem, sqlite
-from logs import total
+from log_data import total
 from tacit import Design, InputError, Ledger, StateError, Statistic
 from tacit.logs import dump, forget, load, load_about, load_design, load_partial, save_partial
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tacit
-from helpers import BUDGET, small_problem, sqlite
+from helpers import BUDGET, TESTS, small_problem, sqlite
 from tacit import InputError, StateError, Study
 from tacit.core.budget import UNITS
 from tacit.progress import silent
@@ -171,7 +171,7 @@ def test_nothing_acknowledged_is_lost_when_the_process_is_killed(tmp_path: Path)
     told: set[str] = set()
     for attempt in range(3):
         with subprocess.Popen(
-            [sys.executable, "-c", WRITER, sqlite(tmp_path), str(Path(__file__).parent)],
+            [sys.executable, "-c", WRITER, sqlite(tmp_path), str(TESTS)],
             stdout=subprocess.PIPE,
             text=True,
         ) as writer:
