@@ -42,7 +42,7 @@ def one_pass(
 
 
 def two_passes(problem: Problem, data: tuple[Any, Any, Any]) -> dict[str, Any]:
-    first = design(problem, looks=2)
+    first = design(problem, passes=2)
     early = first.statistic().add(*data).simulate_release(np.random.default_rng(1))
     again = refine(first, early).statistic().add(*data)
     return shown(problem, again.simulate_release(np.random.default_rng(2)), data[1])

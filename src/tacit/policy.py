@@ -39,7 +39,7 @@ class Policy:
     facts: dict[str, Any] = field(default_factory=dict)
     candidates: int = CANDIDATES
     receipt: dict[str, Any] | None = None
-    released: Released | None = None  # what it was read from, for a second look; not kept in files
+    released: Released | None = None  # what it was read from, for a second pass; not kept in files
 
     @classmethod
     def from_release(cls, design: Design, released: Released) -> Policy:
@@ -321,14 +321,14 @@ def _promise(design: Design, released: Released) -> Guarantee:
 
 
 def _facts(design: Design, released: Released) -> dict[str, Any]:
-    """How it was made, in plain public numbers; the budget is that of both looks."""
-    facts = design.facts() | {"records": released.records, "rank": design.rank, "looks": 1}
+    """How it was made, in plain public numbers; the budget is that of both passes."""
+    facts = design.facts() | {"records": released.records, "rank": design.rank, "passes": 1}
     earlier = design.earlier
     if earlier is not None:
         together = earlier.guarantee.rho + released.guarantee.rho
         facts |= {
             "budget": asdict(_both(earlier.design, design, together)),
-            "looks": 2,
+            "passes": 2,
             "reach": earlier.reach,
         }
     return {
@@ -337,7 +337,7 @@ def _facts(design: Design, released: Released) -> dict[str, Any]:
 
 
 def _both(first: Design, second: Design, together: float) -> Budget:
-    """What two looks spend: the budget that the first one shared out, unless the second had another
+    """What two passes spend: the budget that the first one shared out, unless the second had another
     than its rest."""
     if first.whole is not None and second.budget == first.rest:
         return first.whole

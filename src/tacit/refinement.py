@@ -1,4 +1,4 @@
-"""A second look at the same records: they tell what the first one got wrong (see
+"""A second pass at the same records: they tell what the first one got wrong (see
 `tacit.design.earlier`).
 
 A share of the budget buys a first policy. The rest buys a second one from the same records,
@@ -35,19 +35,19 @@ def refine(
     device: str | Engine | None = None,
     progress: Progress = silent,
 ) -> Design:
-    """The design of a second look, after `policy` was released from `design`. Public, like every
+    """The design of a second pass, after `policy` was released from `design`. Public, like every
     design.
 
-    It spends `budget`, by default what `Design.build(..., looks=2)` kept for it. Add the same
-    records again: what they say in both looks is charged to the same ledger and adds up. Its coins
+    It spends `budget`, by default what `Design.build(..., passes=2)` kept for it. Add the same
+    records again: what they say in both passes is charged to the same ledger and adds up. Its coins
     follow from the first design unless `rng` is given.
     """
     if policy.released is None or not np.array_equal(policy.landmarks, design.features.U):
         raise StateError(
-            "a second look follows a release: pass the policy that this design's release returned."
+            "a second pass follows a release: pass the policy that this design's release returned."
         )
     if design.earlier is not None:
-        raise InputError("this is a second look already: there is no third one.")
+        raise InputError("this is a second pass already: there is no third one.")
     if not design.layout.energy_share:
         raise InputError(
             "a plain design knows nothing of the noise: build it without plain=True for a second "
@@ -55,7 +55,7 @@ def refine(
         )
     if (spend := budget or design.rest) is None:
         raise InputError(
-            "nothing is left for a second look: build the design with looks=2, or pass a budget."
+            "nothing is left for a second pass: build the design with passes=2, or pass a budget."
         )
     coins = rng if rng is not None else np.random.default_rng(int(design.fingerprint, 16))
     signal, error, noise = _expected(policy, Read.of(design, policy.released), coins)

@@ -91,7 +91,7 @@ def test_fitting_again_returns_the_same_policy_and_another_fit_is_refused(study:
     assert "spent rho" in refused.stderr
     assert not (study / "c").exists()
     ledger = answer("ledger", "show", f"sqlite:///{study}/log.parquet.ledger.db")
-    assert len(ledger["charges"]) == 2  # two looks
+    assert len(ledger["charges"]) == 2  # two passes
     assert 0 <= ledger["remaining"] < 1e-11
     assert ledger["spent_epsilon"] == pytest.approx(1.0, abs=1e-5)
     assert ledger["neighbours"] == {"record": "replace one round's context and reward"}
@@ -124,8 +124,8 @@ def test_a_restored_ledger_is_noticed_by_the_policies_that_it_forgot(study: Path
 
 
 def test_csv_and_parquet_are_the_same_data(study: Path) -> None:
-    """In one look: a second one depends on what was released."""
-    options = ("--rank", 30, "--looks", 1)
+    """In one pass: a second one depends on what was released."""
+    options = ("--rank", 30, "--passes", 1)
     parquet = answer(
         "fit", study / "problem.toml", study / "log.parquet", "--out", study / "a", *options
     )

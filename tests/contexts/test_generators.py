@@ -46,7 +46,7 @@ def test_a_generator_is_checked_with_a_small_share_of_the_budget() -> None:
             problem, horizon=1000, budget=budget, rng=0, rank=20, **given
         ).layout.context_share
 
-    assert share(TOLD, BUDGET) == share(TOLD, BUDGET, looks=2) == CHECKING_SHARE
+    assert share(TOLD, BUDGET) == share(TOLD, BUDGET, passes=2) == CHECKING_SHARE
     assert share(UNTOLD, BUDGET) == CONTEXT_SHARE
     assert (
         share(TOLD, BUDGET, context_share=0.0)
@@ -170,7 +170,7 @@ def test_hopeless_counts_leave_what_was_believed() -> None:
 
 def test_what_a_design_kept_of_its_generator_draws_on() -> None:
     """The generator is somebody's function, so it is not kept; contexts that it drew are."""
-    design = Design.build(TOLD, horizon=1000, budget=BUDGET, rng=0, rank=20, looks=2)
+    design = Design.build(TOLD, horizon=1000, budget=BUDGET, rng=0, rank=20, passes=2)
     restored = Design.restore(UNTOLD, design.facts(), design.arrays())
     assert restored.fingerprint == design.fingerprint
     assert restored.expected is not None
@@ -189,7 +189,7 @@ def test_what_a_design_kept_of_its_generator_draws_on() -> None:
 
 
 def test_a_study_that_is_opened_again_still_knows_who_was_expected(tmp_path: Path) -> None:
-    """A second look is designed at the release, long after the process that had the generator has
+    """A second pass is designed at the release, long after the process that had the generator has
     gone."""
     Study.create(sqlite(tmp_path), TOLD, horizon=50, budget=BUDGET, rng=0, rank=15)
     bandit = Study.open(sqlite(tmp_path))

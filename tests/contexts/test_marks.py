@@ -208,13 +208,13 @@ def test_a_design_of_an_earlier_version_is_taken_as_it_was() -> None:
     assert Design.restore(PROBLEM, facts, design.arrays()).private
 
 
-@pytest.mark.parametrize("looks", [1, 2])
+@pytest.mark.parametrize("passes", [1, 2])
 def test_a_study_with_a_simulated_generator_is_marked_also_when_opened_again(
-    looks: int, tmp_path: Path
+    passes: int, tmp_path: Path
 ) -> None:
     problem = replace(PROBLEM, generator=SIMULATED)
     study = Study.create(
-        sqlite(tmp_path), problem, horizon=50, budget=BUDGET, rng=0, looks=looks, **SMALL
+        sqlite(tmp_path), problem, horizon=50, budget=BUDGET, rng=0, passes=passes, **SMALL
     )
     asked = study.ask_many([[61, 74]] * 20)
     study.tell_many([decision.id for decision in asked], [0.5] * 20)
@@ -223,20 +223,20 @@ def test_a_study_with_a_simulated_generator_is_marked_also_when_opened_again(
     assert not Study.open(sqlite(tmp_path)).release().private
 
 
-# -- two looks ------------------------------------------------------------------------------------
+# -- two passes ------------------------------------------------------------------------------------
 
 
 def test_a_second_look_inherits_the_mark_of_the_first(tmp_path: Path) -> None:
-    first = built(replace(PROBLEM, generator=SIMULATED), looks=2)
+    first = built(replace(PROBLEM, generator=SIMULATED), passes=2)
     second = refine(first, released(first, tmp_path, "first.db"))
     assert not released(second, tmp_path, "second.db").private
-    unmarked = built(PROBLEM, looks=2)
+    unmarked = built(PROBLEM, passes=2)
     private = released(unmarked, tmp_path, "unmarked.db")
     assert released(refine(unmarked, private), tmp_path, "again.db").private
 
 
 def test_a_second_look_at_a_simulated_policy_is_marked(tmp_path: Path) -> None:
-    first = built(PROBLEM, looks=2)
+    first = built(PROBLEM, passes=2)
     simulated = first.statistic().add(*records(300)).simulate_release(np.random.default_rng(0))
     second = refine(first, simulated)
     restored = Design.restore(PROBLEM, json.loads(json.dumps(second.facts())), second.arrays())
@@ -248,7 +248,7 @@ def test_a_second_look_at_a_simulated_policy_is_marked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("budget", [Budget(rho=0.01), Budget(epsilon=2.0, delta=1e-6), None])
 def test_facts_name_the_budget_that_both_looks_spend(budget: Budget | None, tmp_path: Path) -> None:
-    first = built(PROBLEM, looks=2)
+    first = built(PROBLEM, passes=2)
     second = refine(first, released(first, tmp_path, "first.db"), budget=budget)
     policy = released(second, tmp_path, "second.db")
     named = Budget(**policy.facts["budget"])
@@ -424,4 +424,4 @@ def test_tacit_fit_refuses_a_sample_that_is_a_data_file(kind: str, tmp_path: Pat
     (tmp_path / "problem.toml").write_text(
         PROBLEM_FILE + '\n[generator]\nsample = "census.parquet"\n'
     )
-    assert CliRunner().invoke(app, [*command, "--looks", "1"]).exit_code == 0
+    assert CliRunner().invoke(app, [*command, "--passes", "1"]).exit_code == 0

@@ -58,7 +58,7 @@ def test_one_pass_needs_no_more_noise_than_the_exact_curve(
 
 
 def test_two_passes_add_up_to_the_same_budget(tmp_path: Path) -> None:
-    first = small_design(looks=2, plain=False)
+    first = small_design(passes=2, plain=False)
     ledger = Ledger.create(sqlite(tmp_path), BUDGET)
     early = first.statistic().add(*records(400)).release(ledger=ledger)
     policy = refine(first, early).statistic().add(*records(400)).release(ledger=ledger)
@@ -116,7 +116,7 @@ def test_a_mixed_ledger_keeps_the_prices_of_zcdp_from_the_start(tmp_path: Path) 
 
 
 def test_two_passes_fit_into_a_mixed_ledger(tmp_path: Path) -> None:
-    first = small_design(looks=2, plain=False)
+    first = small_design(passes=2, plain=False)
     ledger = Ledger.create(sqlite(tmp_path), BUDGET, mixed=True)
     early = first.statistic().add(*records(400)).release(ledger=ledger)
     refine(first, early).statistic().add(*records(400)).release(ledger=ledger)

@@ -291,14 +291,14 @@ PRICES = [
         way_out.test_costs_are_rounded_up_and_budgets_down,
     ),
     Mutant(
-        "a second look is not part of the promise",
+        "a second pass is not part of the promise",
         "tacit.policy._promise",
         "now.rho + earlier.guarantee.rho",
         "now.rho",
         study.test_two_looks_together_keep_what_the_budget_promises,
     ),
     Mutant(
-        "a second look hides that the first was simulated",
+        "a second pass hides that the first was simulated",
         "tacit.policy.Policy.from_release",
         "cls(design.problem, promise, ",
         "cls(design.problem, replace(promise, private=released.guarantee.private), ",
@@ -504,7 +504,7 @@ RECORDS = [
         way_in.test_what_records_write_fits_into_the_ball_before_the_core_looks,
     ),
     Mutant(
-        "residuals of a second look are not clipped",
+        "residuals of a second pass are not clipped",
         "tacit.design.design.Design._writer",
         "/ earlier.reach, -1.0, 1.0)",
         "/ earlier.reach, -1e9, 1e9)",

@@ -216,7 +216,7 @@ def test_the_shares_of_a_row_add_up_to_one() -> None:
 
 
 def test_what_records_write_fits_into_the_ball_before_the_core_looks() -> None:
-    """For whole designs, for a second look whose residuals are far outside of its reach too."""
+    """For whole designs, for a second pass whose residuals are far outside of its reach too."""
     rng = np.random.default_rng(0)
     for problem in problems():
         design = small_two_looks(problem)
@@ -230,12 +230,12 @@ def test_what_records_write_fits_into_the_ball_before_the_core_looks() -> None:
 
 def small_two_looks(problem: tacit.Problem) -> Design:
     return Design.build(
-        problem, horizon=300, budget=BUDGET, rng=0, rank=8, tau=10.0, public_points=500, looks=2
+        problem, horizon=300, budget=BUDGET, rng=0, rank=8, tau=10.0, public_points=500, passes=2
     )
 
 
 def earlier_of(design: Design, reach: float) -> Any:
-    """A first look that learned something, with residuals clipped at `reach`."""
+    """A first pass that learned something, with residuals clipped at `reach`."""
     released = design.statistic().simulate_release(np.random.default_rng(0)).released
     assert released is not None
     weights = np.random.default_rng(1).normal(size=design.rank)

@@ -129,7 +129,7 @@ def test_the_learned_generator_follows_the_counts_and_ignores_noise() -> None:
 def test_nobody_came(advantage: bool) -> None:
     """Releases of nothing but noise are read, too: the budget was spent on them."""
     problem = tacit.Problem(kernel=Matern(2.5, 0.3), advantage=advantage, **UNIT)
-    design = tacit.Design.build(problem, horizon=50, budget=BUDGET, rng=0, rank=15, looks=2)
+    design = tacit.Design.build(problem, horizon=50, budget=BUDGET, rng=0, rank=15, passes=2)
     policy = design.statistic().simulate_release(np.random.default_rng(0))
     again = tacit.refine(design, policy).statistic().simulate_release(np.random.default_rng(0))
     assert np.isfinite(again.posterior.weights).all()
@@ -225,11 +225,11 @@ def test_an_advantage_is_learned_without_the_level_of_rewards() -> None:
 
 
 @cache
-def lost_advantage(looks: int, level: float) -> float:
+def lost_advantage(passes: int, level: float) -> float:
     """The mean squared error of advantages that were learned from rewards of some level."""
     problem = tacit.Problem(kernel=Matern(2.5, 0.3), reward_range=(-1, 1), advantage=True, **UNIT)
     budget = Budget(epsilon=3.0, delta=1e-6)
-    design = tacit.Design.build(problem, horizon=5000, budget=budget, rng=0, looks=looks, rank=80)
+    design = tacit.Design.build(problem, horizon=5000, budget=budget, rng=0, passes=passes, rank=80)
     truth = Joint(Matern(2.5, 0.3))
     actions = np.linspace(0, 1, 64)[:, None]
     rng = np.random.default_rng(6)
@@ -242,7 +242,7 @@ def lost_advantage(looks: int, level: float) -> float:
         statistic = design.statistic()
         statistic.add_points(W, y)
         policy = statistic.simulate_release(rng)
-        if looks == 2:
+        if passes == 2:
             statistic = tacit.refine(design, policy).statistic()
             statistic.add_points(W, y)
             policy = statistic.simulate_release(rng)
@@ -257,16 +257,16 @@ def pairs(actions: Floats, contexts: Floats) -> list[Floats]:
     return [np.hstack([actions, np.full((len(actions), 1), c)]) for c in contexts[:, 0]]
 
 
-@pytest.mark.parametrize("looks", [1, 2])
+@pytest.mark.parametrize("passes", [1, 2])
 def test_the_level_of_rewards_is_not_taken_for_advantages(
-    looks: int, monkeypatch: pytest.MonkeyPatch
+    passes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Clipped influences are not centred over the actions: a decoder that forgets the level finds
     it in the sum."""
-    aware = lost_advantage(looks, level=0.6)
+    aware = lost_advantage(passes, level=0.6)
     told = Read.told
     monkeypatch.setattr(Read, "told", lambda read, law: told(replace(read, level=0.0), law))
-    assert aware < 0.3 * lost_advantage.__wrapped__(looks, level=0.6)
+    assert aware < 0.3 * lost_advantage.__wrapped__(passes, level=0.6)
 
 
 def test_two_looks_do_not_mind_the_level_of_rewards() -> None:

@@ -1,4 +1,4 @@
-"""The default kernel goes the whole way: design, records, both looks, decisions, files, workers,
+"""The default kernel goes the whole way: design, records, both passes, decisions, files, workers,
 plans."""
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def played(problem: Problem, n: int, seed: int = 0) -> tuple[Floats, Floats]:
 
 def design_of(problem: Problem) -> Design:
     return Design.build(
-        problem, horizon=2000, budget=BUDGET, rng=0, rank=32, public_points=2048, looks=2
+        problem, horizon=2000, budget=BUDGET, rng=0, rank=32, public_points=2048, passes=2
     )
 
 

@@ -401,7 +401,7 @@ class StudyLaws(StorageLaws):
         first = bandit.release()
         again = Study.open(url).release()
         assert np.array_equal(first.posterior.weights, again.posterior.weights)
-        assert len(bandit.ledger.charges()) == 2  # two looks
+        assert len(bandit.ledger.charges()) == 2  # two passes
         with pytest.raises(StateError, match="closed"):
             reopened.ask(HERE)
 
@@ -488,7 +488,7 @@ class StudyLaws(StorageLaws):
         bandit.tell(bandit.ask(HERE).id, 0.5)
         (answers,) = race(release_study, [[[url]] * 3], preload="opendp.prelude")
         assert len(set(map(json.dumps, answers))) == 1
-        assert len(bandit.ledger.charges()) == 2  # two looks
+        assert len(bandit.ledger.charges()) == 2  # two passes
 
     # -- what is private stays private ------------------------------------------------------------
 

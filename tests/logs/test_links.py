@@ -35,7 +35,7 @@ def fit(study: Path, log: Path, out: str, *options: object) -> np.ndarray:
         study / out,
         "--rank",
         8,
-        "--looks",
+        "--passes",
         1,
         *options,
     ]
@@ -100,7 +100,7 @@ def test_a_fit_goes_on_by_another_name_of_the_log(study: Path) -> None:
         study / "a",
         "--rank",
         8,
-        "--looks",
+        "--passes",
         1,
     ]
     done = CliRunner().invoke(app, list(map(str, [*command, *kept, "--collect-only"])))

@@ -174,7 +174,7 @@ def test_sums_without_notes_of_what_is_in_them_would_be_noticed(
 
 
 def test_kills_at_random_moments_change_nothing() -> None:
-    """One kill in each look; `python -m tacit_lab.benchmarks.resume` does twenty."""
+    """One kill in each pass; `python -m tacit_lab.benchmarks.resume` does twenty."""
     command = [
         sys.executable,
         "-m",
@@ -274,7 +274,7 @@ OTHER = LogColumns.of(NAMES, "reward", None, {"age": "weight"})
         (nothing, {"rank": 13}, "another rank"),
         (nothing, {"horizon": 9999}, "another horizon"),
         (nothing, {"request": "mine"}, "another request"),
-        (nothing, {"looks": 1}, "another number of looks"),
+        (nothing, {"passes": 1}, "another number of passes"),
         (nothing, {"columns": OTHER}, "another mapping of columns"),
         (nothing, {"columns": LogColumns.of(NAMES, "reward", "age", {})}, "another user column"),
         (nothing, {"paths": ["b.parquet", "c.parquet"]}, "a.parquet is counted in the checkpoint"),
@@ -385,17 +385,17 @@ def test_the_terms_of_a_checkpoint_tell_nothing_private(study: Path) -> None:
     assert others == json.loads(notes)
 
 
-# -- two looks ------------------------------------------------------------------------------------
+# -- two passes ------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Checkpoints stay after the release, so that the sums of second looks can be compared."""
+    """Checkpoints stay after the release, so that the sums of second passes can be compared."""
     monkeypatch.setattr(Checkpoint, "forget", lambda checkpoint: None)
 
 
 def dying(work: Work, tick: Callable[[], None], *rest: Any, **options: Any) -> None:
-    """`collect_here`, until its second piece of a second look."""
+    """`collect_here`, until its second piece of a second pass."""
     ticks = 0
 
     def counted_tick() -> None:
@@ -412,16 +412,16 @@ def test_two_looks_spend_the_budget_and_no_more(study: Path) -> None:
     told = fit(study)
     ledger = Ledger.open(f"sqlite:///{study}/ledger.db")
     first, second = ledger.charges()
-    assert first.request == f"{second.request}/first look"
+    assert first.request == f"{second.request}/first pass"
     assert first.cost + second.cost <= BUDGET.gaussian
     assert first.cost + second.cost == pytest.approx(BUDGET.gaussian, rel=1e-6)
-    assert (told["looks"], told["rows"], told["delta"]) == (2, ROWS, BUDGET.delta)
+    assert (told["passes"], told["rows"], told["delta"]) == (2, ROWS, BUDGET.delta)
     assert told["epsilon"] == pytest.approx(1.0, abs=1e-5)
     assert told["rho"] == pytest.approx(ledger.spent, rel=1e-6)
 
 
 def test_one_look_is_one_release(study: Path) -> None:
-    assert fit(study, "--looks", 1)["looks"] == 1
+    assert fit(study, "--passes", 1)["passes"] == 1
     (charge,) = charges(study)
     assert charge.cost == pytest.approx(BUDGET.gaussian, rel=1e-6)
     facts = json.loads((study / "policy" / "policy.json").read_text())["facts"]
@@ -460,7 +460,7 @@ def test_a_crash_after_the_first_release_goes_on_from_it(
     with monkeypatch.context() as patch:
         patch.setattr("tacit.logs.job.refine", crash)
         assert invoke(study, "--checkpoint", study / "killed").exit_code == 9
-    assert [charge.request.endswith("/first look") for charge in charges(study)] == [True]
+    assert [charge.request.endswith("/first pass") for charge in charges(study)] == [True]
     fit(study, "--checkpoint", study / "killed")  # there is room for the rest, and for no more
     fit(study, "--checkpoint", study / "clean")
     assert sum_in(study / "killed") == sum_in(study / "clean")
@@ -491,11 +491,11 @@ def test_a_file_that_changes_between_the_looks_is_refused(
     monkeypatch.setattr("tacit.logs.job.refine", meanwhile)
     with pytest.raises(InputError, match=r"b\.parquet changed while it was read"):
         fit(study, *options)
-    with pytest.raises(InputError, match=r"b\.parquet is not what it was in the first look"):
+    with pytest.raises(InputError, match=r"b\.parquet is not what it was in the first pass"):
         fit(study, *options)
     touch(study / "b.parquet", -5)
     pq.write_table(log_table(10), study / "d.parquet")
-    with pytest.raises(InputError, match=r"d\.parquet is not what it was in the first look"):
+    with pytest.raises(InputError, match=r"d\.parquet is not what it was in the first pass"):
         fit(study, study / "d.parquet", *options)
     fit(study, *options)
     assert len(charges(study)) == 2
@@ -524,8 +524,8 @@ def test_a_request_that_was_made_with_one_look_is_refused_before_it_costs_anythi
     study: Path,
 ) -> None:
     Ledger.create(f"sqlite:///{study}/ledger.db", Budget(rho=3 * BUDGET.gaussian))
-    fit(study, "--looks", 1, "--request", "mine")
-    with pytest.raises(RequestConflictError, match="made before with one look: pass --looks 1"):
+    fit(study, "--passes", 1, "--request", "mine")
+    with pytest.raises(RequestConflictError, match="made before with one pass: pass --passes 1"):
         fit(study, "--request", "mine")
     assert len(charges(study)) == 1
 

@@ -114,7 +114,7 @@ def test_sums_agree_within_one_unit_per_record(
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_second_looks_agree_as_well(other: Engine, kernel: Kernel | None) -> None:
-    first = designed(kernel, looks=2)
+    first = designed(kernel, passes=2)
     looked = first.statistic()
     looked.add_points(*records())
     design = refine(first, looked.simulate_release(np.random.default_rng(0)), device=other)

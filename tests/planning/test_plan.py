@@ -99,19 +99,19 @@ def released(
     return statistic.simulate_release(rng)
 
 
-def played(rounds: int, looks: int, rank: int | None = None) -> float:
+def played(rounds: int, passes: int, rank: int | None = None) -> float:
     """The mean error of policies for 24 functions of the prior, played for real."""
     points, values = functions_of_the_prior(0, 24)
     rng = np.random.default_rng(1)
     design = tacit.Design.build(
-        PROBLEM, horizon=rounds, budget=BUDGET, rng=0, noise=0.1, looks=looks, rank=rank
+        PROBLEM, horizon=rounds, budget=BUDGET, rng=0, noise=0.1, passes=passes, rank=rank
     )
     errors = []
     for f in values.T:
         at = rng.integers(len(points), size=rounds)
         y = np.clip(f[at] + 0.1 * rng.normal(size=rounds), -1, 1)
         policy = released(design, points[at], y, rng)
-        if looks == 2:
+        if passes == 2:
             policy = released(tacit.refine(design, policy), points[at], y, rng)
         contexts = np.linspace(0, 1, 41).reshape(-1, 1)
         chosen = np.rint(policy.decide_points(contexts)[:, 0] * 40).astype(int)
@@ -120,13 +120,13 @@ def played(rounds: int, looks: int, rank: int | None = None) -> float:
     return float(np.mean(errors))
 
 
-@pytest.mark.parametrize("looks", [1, 2])
-def test_what_was_planned_is_what_happens(looks: int) -> None:
+@pytest.mark.parametrize("passes", [1, 2])
+def test_what_was_planned_is_what_happens(passes: int) -> None:
     """Mean errors agree within 40 % (the standard error of what happens is about 11 %)."""
     expected = plan(
-        PROBLEM, horizon=3000, budget=BUDGET, noise=0.1, looks=looks
+        PROBLEM, horizon=3000, budget=BUDGET, noise=0.1, passes=passes
     ).forecast.expected_error
-    assert 0.6 < played(3000, looks) / expected < 1.4
+    assert 0.6 < played(3000, passes) / expected < 1.4
 
 
 @pytest.mark.parametrize("known", [True, False])

@@ -406,7 +406,7 @@ def test_a_study_of_odd_contexts_and_rewards_is_like_any_other(
         )
     assert shown[0] == shown[1]
     units = np.concatenate(encoded)
-    assert len(units) == 1200  # in two looks
+    assert len(units) == 1200  # in two passes
     assert largest_norm2(units) <= DESIGN.encoding.bound**2
     assert capfd.readouterr() == ("", "")
     assert caplog.records == []

@@ -423,5 +423,5 @@ def test_numbers_and_lists_read_well() -> None:
 
 def test_the_page_says_how_many_releases_it_took(policy: Policy, found: Findings) -> None:
     assert "through one release of" in words.lead(found)
-    twice = Findings.of(replace(policy, facts=policy.facts | {"looks": 2}))
+    twice = Findings.of(replace(policy, facts=policy.facts | {"passes": 2}))
     assert "through two releases of" in words.lead(twice)

@@ -1,4 +1,4 @@
-"""Two looks at the same records: what they cost, what they promise, and that the second is the
+"""Two passes at the same records: what they cost, what they promise, and that the second is the
 better one."""
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def error(policy: Policy) -> float:
 
 @pytest.fixture(scope="module")
 def first() -> Design:
-    return Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1, looks=2)
+    return Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1, passes=2)
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ def test_both_looks_fit_into_the_ledger_and_leave_nothing(first: Design, tmp_pat
     assert final.guarantee.rho == pytest.approx(BUDGET.gaussian)
     assert final.guarantee.epsilon == pytest.approx(1.0, abs=1e-6)
     assert (final.private, final.guarantee.delta) == (True, 1e-5)
-    assert (final.facts["looks"], Budget(**final.facts["budget"])) == (2, BUDGET)
+    assert (final.facts["passes"], Budget(**final.facts["budget"])) == (2, BUDGET)
     assert all(
         isinstance(value, int | float | str | dict) for value in final.facts.values()
     )  # fit for people
@@ -132,7 +132,7 @@ def test_no_record_writes_a_row_longer_than_1(
 def test_replacing_a_record_moves_the_second_sum_by_at_most_its_sensitivity(
     second: Design, places: tuple[float, ...], y: float, z: float, weight: float
 ) -> None:
-    """Whatever the first look said."""
+    """Whatever the first pass said."""
     assert second.earlier is not None
     wild = replace(second, earlier=replace(second.earlier, weights=np.full(second.rank, weight)))
     sums = []
@@ -225,11 +225,11 @@ def test_noisy_rewards_are_told_once_more_and_nothing_is_lost(
 
 
 def test_intervals_of_two_looks_cover_the_truth() -> None:
-    """12 functions, 300 places each: 85 to 95 % of the truth is inside, though both looks saw the
+    """12 functions, 300 places each: 85 to 95 % of the truth is inside, though both passes saw the
     same noise."""
     rng = np.random.default_rng(0)
     covered = []
-    first = Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1, looks=2)
+    first = Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1, passes=2)
     for _ in range(12):
         U = rng.random((60, 2))
         a = rng.normal(size=60)
@@ -250,7 +250,7 @@ def test_intervals_of_two_looks_cover_the_truth() -> None:
 
 
 def test_counts_of_both_looks_are_pooled(first: Design, second: Design) -> None:
-    """Each look counts the same people; the law of both comes from the weighted mean of their
+    """Each pass counts the same people; the law of both comes from the weighted mean of their
     counts."""
     assert second.earlier is not None
     statistic = second.statistic()
@@ -326,7 +326,7 @@ def test_a_second_look_needs_a_first_one(first: Design, tmp_path: Path) -> None:
     loaded = Policy.load(looked(first).save(tmp_path / "policy"))
     with pytest.raises(StateError, match="follows a release"):
         refine(first, loaded)
-    other = Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=2, looks=2)
+    other = Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=2, passes=2)
     with pytest.raises(StateError, match="follows a release"):
         refine(other, looked(first))
     once = Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1)
@@ -335,15 +335,15 @@ def test_a_second_look_needs_a_first_one(first: Design, tmp_path: Path) -> None:
     twice = refine(first, looked(first))
     with pytest.raises(InputError, match="no third one"):
         refine(twice, looked(twice))
-    plain = Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1, plain=True, looks=2)
+    plain = Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1, plain=True, passes=2)
     with pytest.raises(InputError, match="plain"):
         refine(plain, looked(plain))
 
 
 def test_there_are_one_or_two_looks() -> None:
-    with pytest.raises(InputError, match="looks must be 1 or 2"):
-        Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1, looks=3)
-    assert Design.build(PROBLEM, horizon=ROUNDS, budget=Budget(1.0), rng=1, looks=2).whole is None
+    with pytest.raises(InputError, match="passes must be 1 or 2"):
+        Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1, passes=3)
+    assert Design.build(PROBLEM, horizon=ROUNDS, budget=Budget(1.0), rng=1, passes=2).whole is None
 
 
 # -- studies --------------------------------------------------------------------------------------
@@ -366,7 +366,7 @@ def test_a_study_looks_twice_and_pays_once(study: Study, tmp_path: Path) -> None
     assert policy.guarantee.epsilon == pytest.approx(1.0, abs=1e-6)
     again = Study.open(f"sqlite:///{tmp_path}/study.db").release()
     assert np.array_equal(again.posterior.weights, policy.posterior.weights)
-    assert [charge.request for charge in study.ledger.charges()] == ["first look", "release"]
+    assert [charge.request for charge in study.ledger.charges()] == ["first pass", "release"]
 
 
 def test_a_study_that_stops_between_its_looks_goes_on(
@@ -402,7 +402,7 @@ def looked_at(study: Study) -> Policy:
 
 def test_one_look_is_still_to_be_had(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/one.db"
-    bandit = Study.create(url, PROBLEM, horizon=10, budget=BUDGET, rng=1, looks=1)
+    bandit = Study.create(url, PROBLEM, horizon=10, budget=BUDGET, rng=1, passes=1)
     bandit.tell(bandit.ask({"c": 0.5}).id, reward=0.5)
     assert bandit.release().guarantee.delta == 1e-5
     assert [charge.request for charge in bandit.ledger.charges()] == ["release"]

@@ -45,7 +45,7 @@ def test_releasing_again_returns_the_same_policy_and_charges_nothing(tmp_path: P
     first = bandit.release()
     again = Study.open(sqlite(tmp_path)).release()
     assert np.array_equal(first.posterior.weights, again.posterior.weights)
-    assert len(bandit.ledger.charges()) == 2  # two looks
+    assert len(bandit.ledger.charges()) == 2  # two passes
 
 
 def test_a_reopened_study_is_as_it_was_left(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A whole study: what is played, which rounds count, what a second look and a saved policy are made
+"""A whole study: what is played, which rounds count, what a second pass and a saved policy are made
 from.
 
 Deterministic unless a docstring states an error rate. Every test here is the guard of mutants in
@@ -34,7 +34,7 @@ from witness import GAUSSIAN, always, watched
 SMALL: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 500, "rng": 0}
 HERE = {"age": 61.0, "weight": 74.0}
 ROUNDS = 20
-FIRST = Design.build(small_problem(), horizon=300, budget=BUDGET, looks=2, **SMALL)
+FIRST = Design.build(small_problem(), horizon=300, budget=BUDGET, passes=2, **SMALL)
 
 
 def study(
@@ -98,8 +98,8 @@ def test_a_release_counts_every_round_once_in_each_look(tmp_path: Path) -> None:
         bandit.release()
     second = bandit._store.second()
     assert second is not None
-    looks = [bandit.design, Design.restore(bandit.problem, *second)]
-    expected = [exact_sum(look, tmp_path / "once.db") for look in looks]
+    passes = [bandit.design, Design.restore(bandit.problem, *second)]
+    expected = [exact_sum(look, tmp_path / "once.db") for look in passes]
     assert [draw.argument for draw in draws] == expected, "a round counts twice, or not at all"
 
 
@@ -192,7 +192,7 @@ def test_every_question_has_fresh_coins(tmp_path: Path) -> None:
     assert stats.kstest(np.array(once + again) / 100, "uniform").pvalue > 1e-10
 
 
-# -- a second look --------------------------------------------------------------------------------
+# -- a second pass --------------------------------------------------------------------------------
 
 
 def test_a_study_designs_its_second_look_from_the_first_release_alone(tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ def test_two_looks_together_keep_what_the_budget_promises(tmp_path: Path) -> Non
         policy = bandit.release()
     mu = math.sqrt(sum((bandit.design.encoding.sensitivity / draw.scale) ** 2 for draw in draws))
     assert len(draws) == 2
-    assert exact_delta(1.0, mu) <= 1e-6, "two looks spend more than the budget"
+    assert exact_delta(1.0, mu) <= 1e-6, "two passes spend more than the budget"
     assert exact_delta(policy.guarantee.epsilon, mu) <= policy.guarantee.delta, (
         "a policy promises too much"
     )

@@ -48,7 +48,7 @@ def fit(
         int | None, typer.Option(help="The number of rounds planned; the number of rows otherwise.")
     ] = None,
     rank: Annotated[int | None, typer.Option(help="The largest number of landmarks.")] = None,
-    looks: Annotated[
+    passes: Annotated[
         int,
         typer.Option(
             min=1,
@@ -88,7 +88,7 @@ def fit(
         bool,
         typer.Option(
             "--collect-only",
-            help="Stop before anything is released: count (a first look), keep the checkpoint, spend nothing.",
+            help="Stop before anything is released: count (a first pass), keep the checkpoint, spend nothing.",
         ),
     ] = False,
     engine: Annotated[
@@ -113,7 +113,7 @@ def fit(
     draws twice.
 
     It looks at the files twice: a first release takes a part of the budget, and the rest goes into
-    what that one got wrong. Together they spend the budget and no more. With --looks 1 there is one
+    what that one got wrong. Together they spend the budget and no more. With --passes 1 there is one
     release, and one reading.
 
     Files may be of any size: memory stays the same. One row is one round. Needed are the columns of
@@ -146,7 +146,7 @@ def fit(
     )
     near = device if engine is Engine.local else None  # a cluster's devices are its workers'
     job = Job(
-        spec, paths, columns, _budget(spec, epsilon, delta), horizon, rank, request, near, looks
+        spec, paths, columns, _budget(spec, epsilon, delta), horizon, rank, request, near, passes
     )
     kept = Checkpoint(checkpoint, job.terms, save_every)
     with progress(json, rate="rows") as show:
@@ -161,7 +161,7 @@ def fit(
     design = work.design
     told = {
         "rows": work.rows,
-        "looks": looks,
+        "passes": passes,
         "rank": design.rank,
         "tau": design.tau,
         "clip": design.clip,
@@ -179,7 +179,7 @@ def fit(
 def _counting(
     engine: Engine, device: str | None, address: str | None, workers: int | None
 ) -> Iterator[Count]:
-    """Who counts, in both looks."""
+    """Who counts, in both passes."""
     from tacit.logs import collect_here, collect_on_ray, connected, import_ray
 
     if engine is Engine.local:
@@ -211,7 +211,7 @@ def _release(job: Job, work: Work, url: str) -> Policy:
 
 
 def _require_room(work: Work, url: str) -> None:
-    """A budget that does not cover both looks is a reason not to begin. What was charged already is
+    """A budget that does not cover both passes is a reason not to begin. What was charged already is
     free."""
     from tacit.core import Ledger, release_event
 
@@ -224,7 +224,7 @@ def _require_room(work: Work, url: str) -> None:
         }
         if due and work.request not in due:
             raise RequestConflictError(
-                f"request {work.request!r} was made before with one look: pass --looks 1, or "
+                f"request {work.request!r} was made before with one pass: pass --passes 1, or "
                 "choose another request."
             )
         if due:

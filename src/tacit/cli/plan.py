@@ -41,7 +41,7 @@ def plan(
         typer.Option(help="The range in which the true lengthscales may lie."),
     ] = None,
     rank: Annotated[int | None, typer.Option(help="The largest number of landmarks.")] = None,
-    looks: Annotated[
+    passes: Annotated[
         int,
         typer.Option(
             min=1,
@@ -82,7 +82,7 @@ def plan(
             noise=noise,
             lengthscales=lengthscales,
             rank=rank,
-            looks=looks,
+            passes=passes,
             progress=show,
         )
         forecast = planned.forecast

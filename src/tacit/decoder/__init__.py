@@ -101,7 +101,7 @@ class Read:
         )
 
     def told(self, law: Moments) -> Told:
-        """b = G theta + e; in a second look r b = g G (theta - theta1) + r e, `g` what clipping
+        """b = G theta + e; in a second pass r b = g G (theta - theta1) + r e, `g` what clipping
         leaves of residuals."""
         G = self.records * law.signal
         N = self.records * self.c * law.energy + self.sigma**2 * np.eye(len(self.b))
@@ -156,7 +156,7 @@ def decode(design: Design, released: Released) -> Posterior:
 
 
 def _laws(reads: Sequence[Read]) -> list[Moments]:
-    """The law of each statistic under the contexts that came. Both looks counted the same people:
+    """The law of each statistic under the contexts that came. Both passes counted the same people:
     counts are pooled."""
     counted = [read for read in reads if read.counts is not None]
     if not counted:

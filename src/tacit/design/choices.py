@@ -1,4 +1,4 @@
-"""What a design is made with unless told otherwise: landmarks, `tau`, the layout, a first look's
+"""What a design is made with unless told otherwise: landmarks, `tau`, the layout, a first pass's
 part of the budget.
 
 The planner reckons with the same choices.
@@ -47,7 +47,7 @@ def default_rank(horizon: int) -> int:
 
 
 def first_part(budget: Budget) -> Budget:
-    """What the first of two looks spends."""
+    """What the first of two passes spends."""
     return replace(budget, share=FIRST_LOOK * budget.share)
 
 
@@ -89,7 +89,7 @@ def choose_layout(
 ) -> Layout:
     """What records write. A pure budget never releases the sum, so its decisions get all of it.
 
-    The `first` of two looks measures the energy of the rewards better: it says how large residuals
+    The `first` of two passes measures the energy of the rewards better: it says how large residuals
     will be.
     """
     if budget.pure or plain:

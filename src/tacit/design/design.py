@@ -67,7 +67,7 @@ class Design:
     layout: Layout
     unit: str = "record"
     earlier: Earlier | None = None  # records tell what this got wrong
-    whole: Budget | None = None  # of two looks at the same records, of which this is the first
+    whole: Budget | None = None  # of two passes at the same records, of which this is the first
     expected: Floats | None = None  # contexts that the problem's generator drew, if it has one
     simulated: bool = (
         False  # a part of what it was made from, which may not be kept, is marked as not private
@@ -89,7 +89,7 @@ class Design:
         public_points: Floats | int | None = None,
         context_share: float | None = None,
         plain: bool = False,
-        looks: int = 1,
+        passes: int = 1,
         signal: float = SIGNAL,
         noise: float = NOISE,
         device: str | Engine | None = None,
@@ -105,15 +105,15 @@ class Design:
         `noise` are guesses of the standard deviations of the reward function and of the noise, in
         units of half the reward range. `context_share` of the budget learns who really comes, for
         the decoder: 15 % where the problem has no generator, 5 % to check the one it has; `plain`
-        releases USCA's own statistic and nothing else. `looks=2` keeps most of the budget for a
-        second look at the same records, which is more accurate (`tacit.refine`; it also passes
+        releases USCA's own statistic and nothing else. `passes=2` keeps most of the budget for a
+        second pass at the same records, which is more accurate (`tacit.refine`; it also passes
         `earlier`). `device="cuda"` does the heavy work on a GPU. `landmarks` and `public_points` (a
         number, or the points in unit coordinates) are for experts and tests.
         """
         rng = _generator(rng)
         _check(horizon, budget, rank, tau, clip, context_share)
         private_sum(Encoding(rank=1, horizon=horizon), unit)  # an unknown unit fails here
-        whole, budget = (budget, first_part(budget)) if _twice(budget, looks) else (None, budget)
+        whole, budget = (budget, first_part(budget)) if _twice(budget, passes) else (None, budget)
         points = PublicPoints(problem, public_points, rng)
         progress("choosing tau and landmarks", 0, 2)
         if tau is None:
@@ -173,7 +173,7 @@ class Design:
 
     @property
     def rest(self) -> Budget | None:
-        """What is kept for the second look: nothing is lost between the two."""
+        """What is kept for the second pass: nothing is lost between the two."""
         if self.whole is None:
             return None
         if self.budget.rho != self.whole.rho:  # a design of an earlier version states parts as rho
@@ -403,11 +403,11 @@ class Design:
         )
 
 
-def _twice(budget: Budget, looks: int) -> bool:
-    """Two looks are two releases. A pure budget pays for none: its decisions get all of it."""
-    if looks not in (1, 2):
-        raise InputError(f"looks must be 1 or 2, got {looks!r}.")
-    return looks == 2 and not budget.pure
+def _twice(budget: Budget, passes: int) -> bool:
+    """Two passes are two releases. A pure budget pays for none: its decisions get all of it."""
+    if passes not in (1, 2):
+        raise InputError(f"passes must be 1 or 2, got {passes!r}.")
+    return passes == 2 and not budget.pure
 
 
 def _generator(rng: np.random.Generator | int) -> np.random.Generator:

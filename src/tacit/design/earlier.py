@@ -1,4 +1,4 @@
-"""A second look at the same people: what an earlier release said, so that records only tell what it
+"""A second pass at the same people: what an earlier release said, so that records only tell what it
 got wrong.
 
     b2 = sum_i q_s(w_i) clip((y_i - m - f1(w_i)) / r, -1, 1)        m: the level of rewards, where
@@ -53,12 +53,12 @@ def clipping(deviations: float) -> tuple[float, float]:
 
 
 def shared_noise(c: tuple[float, float], energy: tuple[Floats, Floats]) -> Floats:
-    """The covariance of the noise in both looks, to which the same people came with the same noise
+    """The covariance of the noise in both passes, to which the same people came with the same noise
     in their rewards.
 
-    `c` are the mean squares of what records add, `energy` is n E[q q'] of each look. It is E[y (y -
+    `c` are the mean squares of what records add, `energy` is n E[q q'] of each pass. It is E[y (y -
     f1)] n E[q1 q2']. The first factor is the mean square of the residual, which is what is left of
-    the reward. Influences of both looks have the same eigenvectors, up to clipping, and then the
+    the reward. Influences of both passes have the same eigenvectors, up to clipping, and then the
     second is the product of the roots of their energies.
     """
     square = min(c[1], 0.98 * math.sqrt(c[0] * c[1]))

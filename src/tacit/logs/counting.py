@@ -1,4 +1,4 @@
-"""Which rows are counted, and their sums. Every row counts once in each look, whoever reads it."""
+"""Which rows are counted, and their sums. Every row counts once in each pass, whoever reads it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Span:
 
 
 class Work:
-    """One look at the files: one sum for those that are done and one for each that is under way.
+    """One pass at the files: one sum for those that are done and one for each that is under way.
 
     Files are kept apart until they are done, so that one that turns out to be damaged counts with
     none of its rows.
@@ -58,20 +58,20 @@ class Work:
     def look(self) -> str:
         """Which one it is, for people."""
         if self.design.whole is not None:
-            return "first look"
-        return "reading rounds" if self.design.earlier is None else "second look"
+            return "first pass"
+        return "reading rounds" if self.design.earlier is None else "second pass"
 
     @property
     def releases(self) -> dict[str, Budget]:
         """What comes of the files from here on: requests and what they spend. The first is this
-        look's own."""
+        pass's own."""
         rest = self.design.rest
         if rest is None:
             return {self.request: self.design.budget}
-        return {f"{self.request}/first look": self.design.budget, self.request: rest}
+        return {f"{self.request}/first pass": self.design.budget, self.request: rest}
 
     def release(self, ledger: Ledger) -> Policy:
-        """Spends this look's budget. Files that changed before a second look are noticed before it
+        """Spends this look's budget. Files that changed before a second pass are noticed before it
         costs anything."""
         if self.design.whole is not None:
             for file in self.files.values():
@@ -132,14 +132,14 @@ class Work:
         """Takes up saved sums. What is counted must be there, unchanged; other files may come, go
         or be repaired.
 
-        A second look has no other files: all of them were counted in the first.
+        A second pass has no other files: all of them were counted in the first.
         """
         then = {path: LogFile(path, *rest) for path, *rest in saved.about["files"]}
         if self.design.earlier is not None:
             for path in then | self.files:
                 if self.files.get(path) != then.get(path):
                     raise InputError(
-                        f"{path} is not what it was in the first look: name the same files, or "
+                        f"{path} is not what it was in the first pass: name the same files, or "
                         "delete the checkpoint "
                         "and start again."
                     )

@@ -34,7 +34,7 @@ class Job:
     rank: int | None = None
     request: str | None = None
     device: str | None = None
-    looks: int = 2
+    passes: int = 2
 
     @property
     def terms(self) -> dict[str, Any]:
@@ -47,7 +47,7 @@ class Job:
             "user column": self.columns.user,
             "mapping of columns": dict(self.columns.called),
             "request": self.request,
-            "number of looks": self.looks,
+            "number of passes": self.passes,
         }
 
     def begin(self, checkpoint: Checkpoint, show: Progress) -> Work:
@@ -64,10 +64,10 @@ class Job:
     def look_again(
         self, work: Work, policy: Policy, checkpoint: Checkpoint, show: Progress
     ) -> Work:
-        """The second look at the same files, after `policy` came of the first, whose place it takes
+        """The second pass at the same files, after `policy` came of the first, whose place it takes
         in the checkpoint.
 
-        Until it is saved the first look is there, and its release is in the ledger: a crash in
+        Until it is saved the first pass is there, and its release is in the ledger: a crash in
         between changes nothing.
         """
         design = refine(work.design, policy, device=self.device, progress=show)
@@ -105,7 +105,7 @@ class Job:
             rng=seed,
             rank=self.rank,
             unit="user" if self.columns.user else "record",
-            looks=self.looks,
+            passes=self.passes,
             device=self.device,
             progress=show,
         )

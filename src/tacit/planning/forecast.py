@@ -81,7 +81,7 @@ def plan(
     signal: float = SIGNAL,
     noise: float = NOISE,
     lengthscales: Sequence[float] | None = None,
-    looks: int = 2,
+    passes: int = 2,
     progress: Progress = silent,
 ) -> Plan:
     """Plans a study: the error to expect, what limits it, and the answers to the inverse questions.
@@ -106,7 +106,7 @@ def plan(
     truths = _truths(problem, lengthscales)
     rank = rank or default_rank(int(horizon))
     return Plan(
-        problem, int(horizon), budget, generator, rank, signal, noise, truths, looks, progress
+        problem, int(horizon), budget, generator, rank, signal, noise, truths, passes, progress
     )
 
 
@@ -147,13 +147,13 @@ class Plan:
         signal: float,
         noise: float,
         truths: Sequence[Kernel],
-        looks: int = 2,
+        passes: int = 2,
         progress: Progress = silent,
     ) -> None:
         self.problem = problem
         self.horizon = horizon
         self.budget = budget
-        self.looks = looks
+        self.passes = passes
         self.signal = signal
         self.noise = noise
         self._rank = rank
@@ -174,13 +174,13 @@ class Plan:
         """The same for another number of rounds or another budget."""
         multipliers = self._multipliers(budget)
         tau, q, s = self._tuned(rounds, multipliers[0], self.signal, self.noise)
-        looks, without = self._looks(rounds, tau, s, multipliers)
+        passes, without = self._looks(rounds, tau, s, multipliers)
         if budget.pure:
             scale = 2.0 * s / (budget.epsilon or math.inf)
             known = self.problem.generator is not None
             errors = self._simulation.errors_of_draws(without[0], tau, rounds, scale, known)
         else:
-            errors = self._simulation.errors(looks)
+            errors = self._simulation.errors(passes)
         nonprivate = float(np.mean(self._simulation.errors(without)))
         uniform = self._simulation.uniform_error
         d = self._simulation.d
@@ -210,10 +210,10 @@ class Plan:
         )
 
     def _multipliers(self, budget: Budget) -> list[float]:
-        """Of the privacy noise in each look."""
+        """Of the privacy noise in each pass."""
         if budget.pure:
             rhos = [(budget.epsilon or 0.0) ** 2 / 8]
-        elif self.looks == 1:
+        elif self.passes == 1:
             rhos = [budget.gaussian * choose_layout(self.problem, 1, budget).influence_share]
         else:
             first = first_part(budget)
@@ -259,10 +259,10 @@ class Plan:
             tau, _, s = self._tuned(rounds, multipliers[1], told / reach, self.noise / reach)
             square = clipping(reach / math.sqrt(variance))[1] if found_reach != WHOLE else 1.0
             sigmas = [2.0 * s * reach * multipliers[1], 0.0]
-            for looks, second in zip(
+            for passes, second in zip(
                 found, look(rounds, tau, s, square * variance, sigmas, gain), strict=True
             ):
-                looks.append(second.beside(looks[0]))
+                passes.append(second.beside(passes[0]))
         return found
 
     def rounds_for(self, error: float) -> int:
@@ -326,7 +326,7 @@ class Plan:
     def design(
         self, *, rng: np.random.Generator | int, unit: str = "record", progress: Progress = silent
     ) -> Design:
-        """The design of the planned study, or of its first look: its rounds, budget, rank and tau."""
+        """The design of the planned study, or of its first pass: its rounds, budget, rank and tau."""
         return Design.build(
             self.problem,
             horizon=self.horizon,
@@ -335,7 +335,7 @@ class Plan:
             unit=unit,
             rank=self._rank,
             tau=self.forecast.tau,
-            looks=self.looks,
+            passes=self.passes,
             progress=progress,
         )
 

@@ -105,25 +105,25 @@ class Simulation:
     def uniform_error(self) -> float:
         return float(np.mean(self._best - self.values.mean(axis=1)))
 
-    def errors(self, looks: Sequence[Look]) -> Floats:
-        """The error rate of each function after one look at the records, or after two: the second
+    def errors(self, passes: Sequence[Look]) -> Floats:
+        """The error rate of each function after one pass at the records, or after two: the second
         is told how far the rewards are from what the first one learned."""
         rng = np.random.default_rng(self._seed)
         guesses = []
         each = self._theta[0].shape[1]
         for i, (B, theta) in enumerate(zip(self._roots, self._theta, strict=True)):
             mine = slice(i * each, (i + 1) * each)
-            # theta = B t, t ~ N(0, C); each look sees b = H (t - t0) + noise, t0 the mean so far
+            # theta = B t, t ~ N(0, C); each pass sees b = H (t - t0) + noise, t0 the mean so far
             mean = np.zeros(theta.shape)
             CB = self.signal**2 * B.T
-            for look in looks:
+            for look in passes:
                 noise = linalg.cholesky(look.N) @ rng.normal(size=theta.shape)
                 seen = look.G @ (theta - B @ mean) + look.R[:, mine] + noise
                 HC = look.G @ CB.T  # the covariance of what is seen with t
                 S = linalg.cholesky(HC @ (look.G @ B).T + look.N)
                 half = linalg.solve_lower(S, HC)
                 mean = mean + half.T @ linalg.solve_lower(S, seen)
-                if look is not looks[-1]:
+                if look is not passes[-1]:
                     CB = CB - half.T @ (half @ B.T)
             guesses.append(B @ mean)
         return self._lost(np.hstack(guesses))
@@ -159,7 +159,7 @@ class Simulation:
         return min((trial.errors(H) for H in maps), key=lambda errors: float(errors.mean()))
 
     def left(self, look: Look) -> float:
-        """The standard deviation of what one look has not learned of the reward function."""
+        """The standard deviation of what one pass has not learned of the reward function."""
         variance = []
         for B in self._roots:
             H = look.G @ B
@@ -182,7 +182,7 @@ class Simulation:
         gain: float = 1.0,
     ) -> list[Look]:
         """Influences clipped at `s`; `variance` is the mean square of what a record adds, `sigmas`
-        are standard deviations of the privacy noise, one for each look returned, `gain` what
+        are standard deviations of the privacy noise, one for each pass returned, `gain` what
         clipping residuals leaves of the signal."""
         q = self.influences(rounds, tau)
         shrunk = shrinkage(q, s)[:, None]

@@ -15,8 +15,8 @@ MEANS = {
     "records": "rounds that went in, complete or not",
     "horizon": "rounds that were planned",
     "budget": "what was allowed to be spent",
-    "looks": "releases from the same rounds; a second one tells what the first got wrong, or the same again",
-    "reach": "where a second look clips how far rewards are from the first policy (1: rewards told as they are)",
+    "passes": "releases from the same rounds; a second one tells what the first got wrong, or the same again",
+    "reach": "where a second pass clips how far rewards are from the first policy (1: rewards told as they are)",
     "tau": "regularisation, chosen before any data for the best predicted accuracy",
     "clip": "the largest influence one record may have",
     "unit": "whom the guarantee is for",
@@ -52,7 +52,7 @@ def facts(policy: Policy) -> list[tuple[str, str, str]]:
         (
             "Energy",
             f"{posterior.energy:.3g}",
-            "mean square of the rewards, or of what a second look adds",
+            "mean square of the rewards, or of what a second pass adds",
         ),
         *(
             [

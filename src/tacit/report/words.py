@@ -35,7 +35,7 @@ def lead(found: Findings) -> str:
         if records is not None
         else "It was learned from records"
     )
-    releases = "two releases" if policy.facts.get("looks") == 2 else "one release"
+    releases = "two releases" if policy.facts.get("passes") == 2 else "one release"
     return (
         f"This policy chooses {_ranges(found.view.actions)} from {_ranges(found.view.contexts)}. "
         f"{learned} with "

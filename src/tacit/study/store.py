@@ -55,7 +55,7 @@ _study = Table(
     Column("created", Float, nullable=False),
     Column("closed", Integer),  # the number of rounds at release; no round is asked after it is set
 )
-_second = Table(  # the design of the second look, once the first was released
+_second = Table(  # the design of the second pass, once the first was released
     "tacit_second_look",
     metadata,
     Column("id", Integer, CheckConstraint("id = 1"), primary_key=True),
@@ -201,7 +201,7 @@ class Store:
         )
 
     def second(self) -> tuple[dict[str, Any], dict[str, Floats]] | None:
-        """The design of the second look, if there is one."""
+        """The design of the second pass, if there is one."""
         row = perform(
             self.engine, lambda connection: connection.execute(select(_second)).one_or_none()
         )

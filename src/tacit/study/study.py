@@ -25,7 +25,7 @@ from tacit.study.store import Store
 from tacit.tables import labels, number
 
 RELEASE = "release"
-FIRST_LOOK = "first look"
+FIRST_LOOK = "first pass"
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Study:
         horizon: int,
         budget: Budget,
         rng: np.random.Generator | int | None = None,
-        looks: int = 2,
+        passes: int = 2,
         progress: Progress = silent,
         **design: Any,
     ) -> Study:
@@ -71,7 +71,7 @@ class Study:
 
         `rng` draws the design's public coins; by default they come from the operating system. At
         its release a study looks at its rounds twice, which is more accurate at the same budget
-        (see `tacit.refine`); `looks=1` does not.
+        (see `tacit.refine`); `passes=1` does not.
         """
         if problem.play is not None:
             raise InputError(
@@ -86,7 +86,7 @@ class Study:
             horizon=horizon,
             budget=budget,
             rng=coins,
-            looks=looks,
+            passes=passes,
             progress=progress,
             **design,
         )
@@ -206,7 +206,7 @@ class Study:
         )
 
     def _second(self, first: Policy, progress: Progress) -> Design:
-        """The design of the second look: written down before it is used, so that every process has
+        """The design of the second pass: written down before it is used, so that every process has
         the same."""
         kept = self._store.second()
         if kept is None:

@@ -1,4 +1,4 @@
-"""How the arena's figures look: one look per learner, panels, lines with bands, one legend."""
+"""How the arena's figures look: one pass per learner, panels, lines with bands, one legend."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@
 | its best tau | the same with tau chosen before the data, as `usca` does in the arena | USCA |
 | USCA | the influences alone | USCA's own, `A' bhat` |
 | told uniform | influences and energy | Bayes, believes that contexts are uniform |
-| one look | influences, energy and counts of contexts, all from the same budget | Bayes, learns who came |
+| one pass | influences, energy and counts of contexts, all from the same budget | Bayes, learns who came |
 | default | the same from a part of the budget, then what it got wrong from the rest | Bayes, learns who came |
 | told the truth | as the default, with fewer counts | Bayes, was told the law of contexts |
 | USCA, told wrong | the influences alone, of a design that expects others than come | USCA's own |
@@ -54,7 +54,7 @@ COLUMNS = [
     *PUBLISHED,
     "USCA",
     "told uniform",
-    "one look",
+    "one pass",
     "default",
     "told the truth",
     "USCA, told wrong",
@@ -152,11 +152,11 @@ def designs(
         "its best tau": tacit.Design.build(problem, **given, plain=True, tau=tau, clip=math.inf),
         "USCA": tacit.Design.build(problem, **given, plain=True),
         "told uniform": tacit.Design.build(problem, **given, context_share=0.0),
-        "one look": tacit.Design.build(problem, **given),
-        "default": tacit.Design.build(problem, **given, looks=2),
-        "told the truth": tacit.Design.build(told, **given, looks=2),
+        "one pass": tacit.Design.build(problem, **given),
+        "default": tacit.Design.build(problem, **given, passes=2),
+        "told the truth": tacit.Design.build(told, **given, passes=2),
         "USCA, told wrong": tacit.Design.build(misled, **given, plain=True),
-        "told wrong": tacit.Design.build(misled, **given, looks=2),
+        "told wrong": tacit.Design.build(misled, **given, passes=2),
     }
 
 

@@ -4,7 +4,7 @@
 
 Every size is one Parquet file with a single row group, read by one `tacit fit` of its own; the peak
 is the largest resident size that Linux saw of that process. Without `--release` it stops when every
-row is counted in a first look.
+row is counted in a first pass.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Planned against measured: is the error that `tacit plan` promises the error that a study then
 has?
 
-    python -m tacit_lab.benchmarks.planned [--looks 2] [--quick] [--json] [--store FILE] [--markdown docs/planning.md]
+    python -m tacit_lab.benchmarks.planned [--passes 2] [--quick] [--json] [--store FILE] [--markdown docs/planning.md]
 
 For each setting reward functions are drawn from the prior (standard deviation 0.3, noise 0.3 around
-it, rewards in [-1, 1]); every function is a new study with fresh rewards, two looks at them, and
+it, rewards in [-1, 1]); every function is a new study with fresh rewards, two passes at them, and
 simulated releases. With `--store` a stopped run goes on: settings that are in the file are not
 measured again. Kernel parameters are those of the truth; the law of contexts is learned from the
 budget, as by default. The command fails if a ratio of measured to planned error leaves 0.7 to 1.3.
@@ -151,7 +151,7 @@ def lost(policy: tacit.Policy, waves: Waves, i: int, contexts: Floats, best: Flo
     return float(np.mean(np.maximum(best[:, i], value) - value))
 
 
-def measure(setting: Setting, looks: int) -> Result:
+def measure(setting: Setting, passes: int) -> Result:
     rng = np.random.default_rng(7)
     problem = problem_of(setting)
     budget = tacit.Budget(setting.epsilon, DELTA)
@@ -160,7 +160,7 @@ def measure(setting: Setting, looks: int) -> Result:
         "budget": budget,
         "signal": SIGNAL,
         "noise": NOISE,
-        "looks": looks,
+        "passes": passes,
     }
     forecast = tacit.plan(problem, **given).forecast
     design = tacit.Design.build(problem, rng=rng, **given)
@@ -173,7 +173,7 @@ def measure(setting: Setting, looks: int) -> Result:
     for i in range(f.shape[1]):
         y = np.clip(f[:, i] + NOISE * rng.normal(size=len(f)), -1.0, 1.0)
         policy = released(design, points, y, rng)
-        if looks == 2:
+        if passes == 2:
             policy = released(tacit.refine(design, policy), points, y, rng)
         errors.append(lost(policy, waves, i, contexts, best))
     spread = float(np.std(errors, ddof=1) / np.sqrt(len(errors)))
@@ -196,9 +196,9 @@ def cells(result: Result) -> list[str]:
     ]
 
 
-def read(store: Path | None, looks: int) -> dict[Setting, Result]:
+def read(store: Path | None, passes: int) -> dict[Setting, Result]:
     lines = store.read_text().splitlines() if store is not None and store.exists() else []
-    rows = [row for row in map(json.loads, lines) if row.pop("looks") == looks]
+    rows = [row for row in map(json.loads, lines) if row.pop("passes") == passes]
     results = [Result(**row | {"setting": Setting(**row["setting"])}) for row in rows]
     return {result.setting: result for result in results}
 
@@ -221,7 +221,7 @@ def main(
     page: Annotated[
         Path | None, typer.Option("--markdown", help="A page to put the table into.")
     ] = None,
-    looks: Annotated[int, typer.Option(min=1, max=2, help="At the records.")] = 2,
+    passes: Annotated[int, typer.Option(min=1, max=2, help="At the records.")] = 2,
     store: Annotated[
         Path | None, typer.Option(help="Results so far, one JSON object a line.")
     ] = None,
@@ -229,16 +229,16 @@ def main(
 ) -> None:
     """Hold the planner's promise against what happens, setting by setting."""
     wanted = [replace(setting, functions=4) if quick else setting for setting in SETTINGS]
-    known = read(store, looks)
+    known = read(store, passes)
     with multiprocessing.get_context("spawn").Pool(jobs) as pool:
         todo = [setting for setting in wanted if setting not in known]
-        done = [pool.apply_async(measure, (setting, looks)) for setting in todo]
+        done = [pool.apply_async(measure, (setting, passes)) for setting in todo]
         for job in track(done, "measuring", console=Console(stderr=True)):
             found = job.get()
             known[found.setting] = found
             if store is not None:
                 with store.open("a") as file:
-                    file.write(json.dumps({"looks": looks} | asdict(found)) + "\n")
+                    file.write(json.dumps({"passes": passes} | asdict(found)) + "\n")
     results = [known[setting] for setting in wanted]
     if as_json:
         rows: list[Any] = [asdict(r) | {"ratio": r.ratio, "holds": r.holds} for r in results]
@@ -251,7 +251,7 @@ def main(
             table.add_row(*cells(result))
         Console().print(table)
     if page is not None:
-        put_table(page, f"planned.py --looks {looks}", HEADER, [cells(r) for r in results])
+        put_table(page, f"planned.py --passes {passes}", HEADER, [cells(r) for r in results])
     if not quick and not all(r.holds for r in results):
         sys.exit(1)
 

@@ -2,8 +2,8 @@
 
     python -m tacit_lab.benchmarks.ranks [--rounds 1000000] [--functions 4] [--json] [--markdown docs/planning.md] 500 1000
 
-Reward functions of a Matern-5/2 kernel on 2 + 3 dimensions as in planned.py, two looks at epsilon
-1. Seconds are those of two looks and their decoding, as a ratio to the first row.
+Reward functions of a Matern-5/2 kernel on 2 + 3 dimensions as in planned.py, two passes at epsilon
+1. Seconds are those of two passes and their decoding, as a ratio to the first row.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Studies:
         self.best = best_on_menu(self.problem, self.waves, self.contexts)
 
     def measure(self, rank: int) -> Result:
-        given = {"horizon": self.setting.rounds, "budget": self.budget, "rank": rank, "looks": 2}
+        given = {"horizon": self.setting.rounds, "budget": self.budget, "rank": rank, "passes": 2}
         forecast = tacit.plan(self.problem, signal=SIGNAL, noise=NOISE, **given).forecast  # type: ignore[arg-type]
         rng = np.random.default_rng(5)
         design = tacit.Design.build(self.problem, rng=rng, **given)  # type: ignore[arg-type]

@@ -3,8 +3,8 @@
 A fit of several files is killed (SIGKILL) again and again, and each time run again with the same
 checkpoint. When it gets to its end its sum is compared with that of a fit that nobody killed:
 integer by integer. Half of the kills come before the first release, the others between it and the
-end of the second look. Both fits share a ledger, so that their second looks follow the same
-release; it must be charged once for each look.
+end of the second pass. Both fits share a ledger, so that their second passes follow the same
+release; it must be charged once for each pass.
 
     python -m tacit_lab.benchmarks.resume [--kills 20] [--rows 600000] [--engine local] [--json]
 
@@ -87,7 +87,7 @@ Work.notes = late
 
 @dataclass(frozen=True)
 class Result:
-    """What was seen. The sums must be the same, no more and no fewer rows in them, and each look
+    """What was seen. The sums must be the same, no more and no fewer rows in them, and each pass
     paid for once."""
 
     rows: int
@@ -188,7 +188,7 @@ class Fit:
         if not self.checkpoint.exists():
             return "before the first save"
         with np.load(self.checkpoint) as file:
-            look = "second look" if "design.earlier_weights" in file else "first look"
+            look = "second pass" if "design.earlier_weights" in file else "first pass"
         counted = sum(
             b - a for spans in load_about(self.checkpoint)["counted"].values() for a, b in spans
         )
@@ -279,7 +279,7 @@ def main(
         console.print(
             f"rows in the sum: {result.rows_counted:,}; the same sum as a clean run: "
             f"{result.same_sum}; "
-            f"charges for two looks: {result.charges}"
+            f"charges for two passes: {result.charges}"
         )
     if not result.holds:
         raise SystemExit(1)

@@ -67,7 +67,7 @@ def cross_validate(
             test = fold == held_out
             budget = tacit.Budget(epsilon=epsilon, delta=1e-6)
             design = tacit.Design.build(
-                given, horizon=int(train.sum()), budget=budget, rng=rng, rank=300, looks=2
+                given, horizon=int(train.sum()), budget=budget, rng=rng, rank=300, passes=2
             )
             doses = rng.uniform(0, 100, int(train.sum()))
             seen = {name: column[train] for name, column in contexts.items()}

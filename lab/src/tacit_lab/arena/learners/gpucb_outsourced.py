@@ -22,7 +22,7 @@ class GPUCBOutsourced(GPUCB):
 
     The claim of (epsilon, delta)-DP does NOT hold where there are more rows than columns, as here:
     the columns of X M lie in the column space of X, and data sets that differ in a row have
-    different column spaces, so that one look tells them apart. (The proof compares densities on two
+    different column spaces, so that one pass tells them apart. (The proof compares densities on two
     different subspaces; a test carries out the attack.) The row is here because the literature
     counts it as private; its error says what no privacy costs.
 

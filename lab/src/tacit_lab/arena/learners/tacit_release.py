@@ -39,7 +39,7 @@ class Tacit(UniformPlay):
     protects: ClassVar[str] = "context and reward"
     trust: ClassVar[str] = "central"
     counterpart: ClassVar[str | None] = "uniform-posterior"
-    looks: ClassVar[int] = 2
+    passes: ClassVar[int] = 2
 
     def __init__(self, setting: Setting, rng: Rng) -> None:
         super().__init__(setting, rng)
@@ -52,7 +52,7 @@ class Tacit(UniformPlay):
             horizon=self.setting.horizon,
             budget=budget,
             rng=self.rng,
-            looks=self.looks,
+            passes=self.passes,
         )
 
     def collect(self, design: Design) -> Statistic:
@@ -65,7 +65,7 @@ class Tacit(UniformPlay):
     def policy(self) -> Policy:
         """Released after the last round."""
         first = self.collect(self.design).simulate_release(self.rng)
-        if self.looks == 1:
+        if self.passes == 1:
             return first
         return self.collect(refine(self.design, first)).simulate_release(self.rng)
 
@@ -77,10 +77,10 @@ class Tacit(UniformPlay):
 
 
 class TacitOnce(Tacit):
-    """The same with one look: the whole budget for one release of the sum."""
+    """The same with one pass: the whole budget for one release of the sum."""
 
-    name: ClassVar[str] = "Tacit release, one look"
-    looks: ClassVar[int] = 1
+    name: ClassVar[str] = "Tacit release, one pass"
+    passes: ClassVar[int] = 1
 
 
 class TacitPure(Tacit):
