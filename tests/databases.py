@@ -26,7 +26,7 @@ import psycopg
 import pytest
 from sqlalchemy import make_url
 
-from helpers import BUDGET, small_problem
+from helpers import BUDGET, create_study, small_problem
 from tacit import Budget, BudgetError, Ledger, StateError, Study
 from tacit.core import Cohort, database
 from tacit.core.events import PermuteAndFlip
@@ -194,7 +194,7 @@ def make_study(url: str, horizon: int = 50, seed: int = 0, unit: str = "record")
         "rng": seed,
         "unit": unit,
     }
-    return Study.create(url, small_problem(), horizon=horizon, budget=BUDGET, **small)
+    return create_study(url, small_problem(), horizon=horizon, budget=BUDGET, **small)
 
 
 def spend(url: str, request: str, epsilon: float) -> str:

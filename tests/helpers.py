@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -54,13 +55,28 @@ def small_problem() -> tacit.Problem:
     )
 
 
+def build_design(problem: tacit.Problem, **given: Any) -> tacit.Design:
+    """`Design.build` in one pass, with options as plain keywords."""
+    given = {"passes": 1} | given
+    names = [field.name for field in fields(tacit.DesignOptions)]
+    options = tacit.DesignOptions(**{name: given.pop(name) for name in names if name in given})
+    return tacit.Design.build(problem, options=options, **given)
+
+
+def create_study(url: str, problem: tacit.Problem, **given: Any) -> tacit.Study:
+    """`Study.create` with options as plain keywords, and reproducible coins for `rng=`."""
+    if "rng" in given:
+        given["seed"] = given.pop("rng")
+    names = [field.name for field in fields(tacit.DesignOptions)]
+    options = tacit.DesignOptions(**{name: given.pop(name) for name in names if name in given})
+    return tacit.Study.create(url, problem, options=options, **given)
+
+
 def small_design(
     horizon: int = 1000, rank: int = 20, seed: int = 0, **options: Any
 ) -> tacit.Design:
     common: dict[str, Any] = {"budget": BUDGET, "tau": 10.0, "public_points": 2000, "plain": True}
-    return tacit.Design.build(
-        small_problem(), horizon=horizon, rng=seed, rank=rank, **common | options
-    )
+    return build_design(small_problem(), horizon=horizon, rng=seed, rank=rank, **common | options)
 
 
 def records(n: int, seed: int = 0) -> tuple[Floats, Floats, Floats]:

@@ -18,6 +18,7 @@ from tacit import (
     Box,
     Budget,
     Design,
+    DesignOptions,
     InputError,
     Joint,
     Linear,
@@ -115,11 +116,10 @@ def unclipped(problem: Problem, Z: Floats, landmarks: Floats, horizon: int, tau:
         horizon=horizon,
         budget=Budget(1.0, 1e-6),
         rng=0,
-        tau=tau,
-        clip=math.inf,
-        landmarks=landmarks,
-        public_points=Z,
-        plain=True,
+        passes=1,
+        options=DesignOptions(
+            tau=tau, clip=math.inf, landmarks=landmarks, public_points=Z, plain=True
+        ),
     )
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import tacit
-from helpers import BUDGET, records, small_design
+from helpers import BUDGET, build_design, records, small_design
 from tacit import InputError, Policy
 from tacit.core import simulate_gaussian
 from tacit.decoder import OFFSET, decode
@@ -163,7 +163,12 @@ def test_a_policy_of_another_version_is_refused_with_a_sentence(tmp_path: Path) 
 def test_decisions_lie_in_every_kind_of_action_set(actions: tacit.domains.Domain) -> None:
     problem = tacit.Problem(actions=actions, contexts=tacit.Box([0.0], [1.0], names=["c"]))
     design = tacit.Design.build(
-        problem, horizon=500, budget=BUDGET, rng=0, rank=30, public_points=2000
+        problem,
+        horizon=500,
+        budget=BUDGET,
+        rng=0,
+        passes=1,
+        options=tacit.DesignOptions(rank=30, public_points=2000),
     )
     rng = np.random.default_rng(0)
     points = problem.public_points(500, rng)
@@ -190,7 +195,7 @@ def test_decisions_lie_in_every_kind_of_action_set(actions: tacit.domains.Domain
 def test_a_wrong_design_is_refused_before_any_work(change: dict[str, Any], says: str) -> None:
     arguments: dict[str, Any] = {"horizon": 100, "budget": BUDGET, "rng": 0} | change
     with pytest.raises(InputError, match=says):
-        tacit.Design.build(DESIGN.problem, **arguments)
+        build_design(DESIGN.problem, **arguments)
 
 
 def test_a_restored_design_is_the_same_design() -> None:
@@ -212,9 +217,8 @@ def test_designs_of_different_problems_have_different_names() -> None:
             horizon=100,
             budget=BUDGET,
             rng=0,
-            rank=10,
-            tau=5.0,
-            public_points=500,
+            passes=1,
+            options=tacit.DesignOptions(rank=10, tau=5.0, public_points=500),
         ).fingerprint
 
     names = [
@@ -236,7 +240,12 @@ def test_a_kernel_of_ones_own_is_given_again_when_loading(tmp_path: Path) -> Non
         kernel=rbf,
     )
     design = tacit.Design.build(
-        problem, horizon=300, budget=BUDGET, rng=0, rank=20, public_points=1000
+        problem,
+        horizon=300,
+        budget=BUDGET,
+        rng=0,
+        passes=1,
+        options=tacit.DesignOptions(rank=20, public_points=1000),
     )
     statistic = design.statistic()
     statistic.add_points(problem.public_points(300, np.random.default_rng(0)), np.ones(300))

@@ -201,7 +201,12 @@ def test_a_kernel_that_looks_at_the_whole_batch_cannot_spread_one_record_over_ot
         kernel=nosy,
     )
     design = tacit.Design.build(
-        problem, horizon=300, budget=BUDGET, rng=0, rank=15, tau=5.0, public_points=1000
+        problem,
+        horizon=300,
+        budget=BUDGET,
+        rng=0,
+        passes=1,
+        options=tacit.DesignOptions(rank=15, tau=5.0, public_points=1000),
     )
     assert not sees_batches(problem.k)
     points = np.full((250, 2), 0.5)

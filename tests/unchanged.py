@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from helpers import BUDGET, records, small_problem
+from helpers import BUDGET, build_design, records, small_problem
 from tacit import Box, Categories, Design, Matern, Mixed, Policy, Problem, refine
 from tacit.contexts import PublicSample, simulate_marginals
 from tacit.core import simulate_gaussian
@@ -31,7 +31,7 @@ def design(problem: Problem, **options: Any) -> Design:
         "rank": 24,
         "public_points": 3000,
     }
-    return Design.build(problem, **given | options)
+    return build_design(problem, **given | options)
 
 
 def one_pass(
@@ -44,18 +44,20 @@ def one_pass(
 def two_passes(problem: Problem, data: tuple[Any, Any, Any]) -> dict[str, Any]:
     first = design(problem, passes=2)
     early = first.statistic().add(*data).simulate_release(np.random.default_rng(1))
-    again = refine(first, early).statistic().add(*data)
+    again = refine(early).statistic().add(*data)
     return shown(problem, again.simulate_release(np.random.default_rng(2)), data[1])
 
 
 def shown(problem: Problem, policy: Policy, contexts: Any) -> dict[str, Any]:
     """Released numbers in units of one record, decisions in unit coordinates, expected rewards."""
-    assert policy.released is not None
+    assert policy.releases
     visitors = contexts[:SHOWN]
     decided = policy.decide_points(problem.context_points(problem.contexts.read(visitors)))
     return {
-        "released": (policy.released.values[:SHOWN] / 2.0**policy.released.bits).tolist(),
-        "scale": policy.released.scale / 2.0**policy.released.bits,
+        "released": (
+            policy.releases[-1].released.values[:SHOWN] / 2.0 ** policy.releases[-1].released.bits
+        ).tolist(),
+        "scale": policy.releases[-1].released.scale / 2.0 ** policy.releases[-1].released.bits,
         "decided": decided[:, 0].tolist(),
         "mean": np.asarray(policy.mean(policy.decide(visitors), visitors)).tolist(),
         "epsilon": policy.guarantee.epsilon,

@@ -8,14 +8,14 @@ from tacit._version import __version__
 if TYPE_CHECKING:
     from tacit import contexts, kernels, paper
     from tacit.core import Budget, Cohort, Guarantee, Ledger
-    from tacit.design import Design
+    from tacit.design import Design, DesignOptions
     from tacit.domains import Ball, Box, Catalogue, Categories, Mixed, Simplex
     from tacit.errors import BudgetError, InputError, RequestConflictError, StateError, TacitError
     from tacit.kernels import RBF, Categorical, Joint, Linear, Matern, RationalQuadratic, Separable
     from tacit.planning import plan
     from tacit.policy import Policy
     from tacit.problem import Problem
-    from tacit.refinement import refine
+    from tacit.residual.refine import refine
     from tacit.single_decision.decision import release_decision
     from tacit.statistic import Statistic
     from tacit.study import Decision, Study
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _ROOMS = {
     "study": ("Decision", "Study"),
     "core": ("Budget", "Cohort", "Guarantee", "Ledger"),
-    "design": ("Design",),
+    "design": ("Design", "DesignOptions"),
     "domains": ("Ball", "Box", "Catalogue", "Categories", "Mixed", "Simplex"),
     "errors": ("BudgetError", "InputError", "RequestConflictError", "StateError", "TacitError"),
     "kernels": (
@@ -40,7 +40,7 @@ _ROOMS = {
     "single_decision": ("release_decision",),
     "planning": ("plan",),
     "policy": ("Policy",),
-    "refinement": ("refine",),
+    "residual.refine": ("refine",),
     "problem": ("Problem",),
     "statistic": ("Statistic",),
 }
@@ -59,6 +59,7 @@ __all__ = [
     "Cohort",
     "Decision",
     "Design",
+    "DesignOptions",
     "Guarantee",
     "InputError",
     "Joint",

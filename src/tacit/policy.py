@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,16 +15,15 @@ import numpy as np
 
 from tacit._typing import Floats
 from tacit._version import __version__
-from tacit.core import Budget, Guarantee, Released
+from tacit.core import Budget, Guarantee
 from tacit.core.curve import gaussian_epsilon
 from tacit.decoder import Posterior, decode
-from tacit.design import Design
+from tacit.design import Release
 from tacit.errors import InputError
 from tacit.kernels import Separable
-from tacit.numerics import linalg
 from tacit.problem import Problem
 
-SCHEMA = 1
+SCHEMA = 2
 CANDIDATES = 256
 ROWS = 1024  # contexts decided at a time
 REFINEMENTS = 2
@@ -35,27 +36,24 @@ class Policy:
     problem: Problem
     guarantee: Guarantee
     posterior: Posterior
-    landmarks: Floats
     facts: dict[str, Any] = field(default_factory=dict)
     candidates: int = CANDIDATES
     receipt: dict[str, Any] | None = None
-    released: Released | None = None  # what it was read from, for a second pass; not kept in files
+    releases: tuple[Release, ...] = ()  # what it was read from, for further passes; not saved
 
     @classmethod
-    def from_release(cls, design: Design, released: Released) -> Policy:
-        posterior = decode(design, released)
-        promise = _promise(design, released)
-        facts = _facts(design, released)
-        U = design.features.U
-        promise = replace(promise, private=promise.private and design.private)
+    def from_release(cls, release: Release) -> Policy:
+        """The policy of this release and of those before it."""
+        design = release.design
+        releases = (*design.previous, release)
+        promise = _promise(releases)
         return cls(
-            design.problem,
-            promise,
-            posterior,
-            U,
-            facts,
-            receipt=released.receipt,
-            released=released,
+            problem=design.problem,
+            guarantee=replace(promise, private=promise.private and design.private),
+            posterior=decode(releases),
+            facts=_facts(releases),
+            receipt=release.released.receipt,
+            releases=releases,
         )
 
     @property
@@ -83,12 +81,12 @@ class Policy:
 
         For a problem with `advantage=True`: how much more than a random action in the same context.
         """
-        return self.problem.unscale_reward(self._mean(self._pairs(actions, contexts)))
+        return self.problem.unscale_reward(self.posterior.mean(self._pairs(actions, contexts)))
 
     def std(self, actions: Any, contexts: Any) -> Any:
         """The posterior standard deviation of the expected reward, in the user's units."""
         low, high = self.problem.reward_range
-        return np.sqrt(self._variance(self._pairs(actions, contexts))) * (high - low) / 2
+        return np.sqrt(self.posterior.variance(self._pairs(actions, contexts))) * (high - low) / 2
 
     def interval(self, actions: Any, contexts: Any, level: float = 0.9) -> tuple[Any, Any]:
         """The credible interval of the expected reward, `(low, high)`, in the user's units."""
@@ -106,24 +104,7 @@ class Policy:
         Deciding with a fresh draw each time is Thompson sampling. Costs no budget: the posterior is
         public.
         """
-        draw = self.posterior.weights + self._root @ rng.normal(size=len(self.landmarks))
-        return replace(self, posterior=replace(self.posterior, weights=draw))
-
-    @cached_property
-    def _root(self) -> Floats:
-        """A square root of the weights' covariance, v Kuu^-1 - reduction."""
-        L = linalg.cholesky(self.problem.k(self.landmarks, self.landmarks))
-        K = L.T @ self.posterior.reduction @ L  # in whitened coordinates, where the prior is v I
-        values, V = linalg.eigh(self.posterior.scale * np.eye(len(L)) - K)
-        return linalg.solve_upper(L, V * np.sqrt(np.maximum(values, 0.0)))
-
-    def _mean(self, points: Floats) -> Floats:
-        return np.asarray(self.problem.k(points, self.landmarks) @ self.posterior.weights)
-
-    def _variance(self, points: Floats) -> Floats:
-        k_U = self.problem.k(points, self.landmarks)
-        explained = np.sum((k_U @ self.posterior.reduction) * k_U, axis=1)
-        return np.maximum(self.posterior.scale * self.problem.k.diagonal(points) - explained, 0.0)
+        return replace(self, posterior=self.posterior.draw(rng))
 
     @cached_property
     def _menu(self) -> Floats:
@@ -135,7 +116,7 @@ class Policy:
         """k_X(candidate, landmark): computed once, used by every decision with a separable kernel."""
         k = self.problem.k
         assert isinstance(k, Separable)
-        return np.asarray(k.actions(self._menu, self.landmarks[:, : k.at]))
+        return np.asarray(k.actions(self._menu, self.posterior.landmarks[:, : k.at]))
 
     def _decide_chunk(self, C: Floats) -> Floats:
         scorer = (
@@ -206,8 +187,8 @@ class Policy:
             "problem": self.problem.spec(),
             "posterior": {
                 "scale": self.posterior.scale,
-                "energy": self.posterior.energy,
-                "level": self.posterior.level,
+                "mean_square": self.posterior.mean_square,
+                "mean_reward": self.posterior.mean_reward,
                 "lengthscales": list(self.posterior.lengthscales),
             },
             "candidates": self.candidates,
@@ -215,7 +196,7 @@ class Policy:
         }
         np.savez(
             folder / "policy.npz",
-            landmarks=self.landmarks,
+            landmarks=self.posterior.landmarks,
             weights=self.posterior.weights,
             reduction=self.posterior.reduction,
         )
@@ -242,21 +223,22 @@ class Policy:
                 f"use the version that wrote it ({about.get('tacit', 'unknown')})."
             )
         with np.load(folder / "policy.npz", allow_pickle=False) as arrays:
-            landmarks, weights, reduction = (
-                arrays[name] for name in ("landmarks", "weights", "reduction")
-            )
+            kept = {name: arrays[name] for name in ("landmarks", "weights", "reduction")}
+        problem = Problem.from_spec(about["problem"], kernel=kernel)
         return cls(
-            problem=Problem.from_spec(about["problem"], kernel=kernel),
+            problem=problem,
             guarantee=Guarantee(**about["guarantee"]),
-            posterior=Posterior(weights, reduction, **about["posterior"]),
-            landmarks=landmarks,
+            posterior=Posterior(problem.k, **kept, **about["posterior"]),
             facts=about["facts"],
             candidates=about["candidates"],
             receipt=about["receipt"],
         )
 
     def __repr__(self) -> str:
-        return f"Policy(rank={len(self.landmarks)}, private={self.private}, epsilon={self.guarantee.epsilon:.4g})"
+        return (
+            f"Policy(rank={self.posterior.rank}, private={self.private}, "
+            f"epsilon={self.guarantee.epsilon:.4g})"
+        )
 
 
 class _Scorer:
@@ -279,8 +261,10 @@ class _SeparableScorer(_Scorer):
         assert isinstance(k, Separable)
         self._policy = policy
         self._k = k
-        self._X = policy.landmarks[:, : k.at]
-        self._context_part = k.contexts(C, policy.landmarks[:, k.at :]) * policy.posterior.weights
+        self._X = policy.posterior.landmarks[:, : k.at]
+        self._context_part = (
+            k.contexts(C, policy.posterior.landmarks[:, k.at :]) * policy.posterior.weights
+        )
 
     def on_menu(self) -> Floats:
         return np.asarray(self._context_part @ self._policy._menu_kernel.T)
@@ -299,49 +283,58 @@ class _JointScorer(_Scorer):
     def on_menu(self) -> Floats:
         menu = self._policy._menu
         rows = [
-            self._policy._mean(np.hstack([menu, np.broadcast_to(c, (len(menu), len(c)))]))
+            self._policy.posterior.mean(np.hstack([menu, np.broadcast_to(c, (len(menu), len(c)))]))
             for c in self._C
         ]
         return np.stack(rows)
 
     def at(self, X: Floats) -> Floats:
-        return self._policy._mean(np.hstack([X, self._C]))
+        return self._policy.posterior.mean(np.hstack([X, self._C]))
 
 
-def _promise(design: Design, released: Released) -> Guarantee:
+def _promise(releases: Sequence[Release]) -> Guarantee:
     """Of everything that was released from these records so far: rho adds up."""
-    now = released.guarantee
-    earlier = design.earlier
-    if earlier is not None:
-        rho = now.rho + earlier.guarantee.rho
-        private = now.private
-        delta = earlier.guarantee.delta
-        return _stated(replace(now, rho=rho, private=private and earlier.guarantee.private), delta)
-    return now if design.whole is None else _stated(now, design.whole.delta or now.delta)
+    last = releases[-1].released.guarantee
+    first = releases[0]
+    if len(releases) == 1 and not first.design.passes_left:
+        return last
+    rho = sum(release.released.guarantee.rho for release in releases)
+    private = all(release.released.guarantee.private for release in releases)
+    delta = first.design.total_budget.delta or first.released.guarantee.delta
+    return _stated(replace(last, rho=rho, private=private), delta)
 
 
-def _facts(design: Design, released: Released) -> dict[str, Any]:
-    """How it was made, in plain public numbers; the budget is that of both passes."""
-    facts = design.facts() | {"records": released.records, "rank": design.rank, "passes": 1}
-    earlier = design.earlier
-    if earlier is not None:
-        together = earlier.guarantee.rho + released.guarantee.rho
-        facts |= {
-            "budget": asdict(_both(earlier.design, design, together)),
-            "passes": 2,
-            "reach": earlier.reach,
-        }
-    return {
-        name: value for name, value in facts.items() if name not in ("earlier", "whole", "private")
+def _facts(releases: Sequence[Release]) -> dict[str, Any]:
+    """How it was made, in plain public numbers; the budget is that of all passes so far."""
+    design = releases[-1].design
+    facts = {
+        "horizon": design.horizon,
+        "budget": asdict(_spent(releases)),
+        "tau": design.tau,
+        "clip": design.clip,
+        "unit": design.unit,
+        "context_share": design.layout.context_share,
+        "plain": not design.layout.square_share,
+        "records": releases[-1].released.records,
+        "rank": design.rank,
+        "passes": len(releases),
     }
+    if design.residual is not None:
+        facts["residual_clip"] = design.residual.residual_clip
+    return facts
 
 
-def _both(first: Design, second: Design, together: float) -> Budget:
-    """What two passes spend: the budget that the first one shared out, unless the second had another
-    than its rest."""
-    if first.whole is not None and second.budget == first.rest:
-        return first.whole
-    return Budget(rho=together)
+def _spent(releases: Sequence[Release]) -> Budget:
+    """What the passes so far spend: all that was planned for them, or the sum of their rho."""
+    first = releases[0].design
+    if len(releases) == 1:
+        return first.budget
+    whole = replace(first.total_budget, share=1.0)
+    parts = [release.design.budget for release in releases]
+    planned = all(replace(part, share=1.0) == whole for part in parts)
+    if planned and math.isclose(sum(part.share for part in parts), first.total_budget.share):
+        return first.total_budget
+    return Budget(rho=sum(release.released.guarantee.rho for release in releases))
 
 
 def _stated(promise: Guarantee, delta: float) -> Guarantee:

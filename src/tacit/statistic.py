@@ -10,8 +10,16 @@ import numpy as np
 from array_api_compat import device
 
 from tacit._typing import Array, Floats
-from tacit.core import Cohort, Ledger, PrivateSum, private_sum, release_gaussian, simulate_gaussian
-from tacit.design import Design
+from tacit.core import (
+    Cohort,
+    Ledger,
+    PrivateSum,
+    Released,
+    private_sum,
+    release_gaussian,
+    simulate_gaussian,
+)
+from tacit.design import Design, Release
 from tacit.domains import record_points
 from tacit.errors import InputError, StateError
 from tacit.numerics.engine import Engine, engine
@@ -131,14 +139,17 @@ class Statistic:
         released = release_gaussian(
             self._sum, self.design.budget, ledger, request or self._request, about
         )
-        return Policy.from_release(self.design, released)
+        return self._policy(released)
 
     def simulate_release(self, rng: np.random.Generator) -> Policy:
         """What a release would look like, from a seeded generator: free, reproducible, and marked
         NOT private."""
-        return Policy.from_release(
-            self.design, simulate_gaussian(self._sum, self.design.budget, rng)
-        )
+        return self._policy(simulate_gaussian(self._sum, self.design.budget, rng))
+
+    def _policy(self, released: Released) -> Policy:
+        cohort = self._sum.cohort
+        people = "" if cohort is None else cohort.name
+        return Policy.from_release(Release(self.design, released, people))
 
     def _add_block(
         self,
@@ -159,10 +170,9 @@ class Statistic:
         y = xp.where(known, y, 0.0)
         counts = xp.astype(known, xp.float64)
         if n < on.rows:
-            points, y, counts = (
-                _padded(xp, array, on.rows, fill)
-                for array, fill in ((points, 0.5), (y, 0.0), (counts, 0.0))
-            )
+            points = _padded(xp, points, on.rows, 0.5)
+            y = _padded(xp, y, on.rows, 0.0)
+            counts = _padded(xp, counts, on.rows, 0.0)
         part.add(self._rows(points, y, counts), records=n, users=users, first=first)
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:

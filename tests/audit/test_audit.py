@@ -26,7 +26,7 @@ from sqlalchemy.engine import Engine
 from typer.testing import CliRunner
 
 import tacit
-from helpers import records, small_problem, sqlite
+from helpers import create_study, records, small_problem, sqlite
 from tacit.audit import Effort, Finding, Report, Settings, bounds, laws, run_audit
 from tacit.audit.evidence import by_likelihood, count_best_event
 from tacit.audit.findings import ALARM
@@ -273,7 +273,9 @@ def study(url: str, **options: Any) -> tacit.Study:
         "tau": 10.0,
         "public_points": 2000,
     } | options
-    return tacit.Study.create(url, small_problem(), budget=budget, rng=0, **common)
+    return create_study(
+        url, small_problem(), budget=budget, **common, options=tacit.DesignOptions(seed=0)
+    )
 
 
 def test_a_study_is_audited_by_its_settings_and_none_of_its_rounds_is_read(tmp_path: Path) -> None:

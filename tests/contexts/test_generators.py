@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import tacit
-from helpers import sqlite
+from helpers import build_design, sqlite
 from tacit import Budget, Study
 from tacit._typing import Floats, Rng
 from tacit.contexts.cells import Cells, probabilities
-from tacit.design import Design, Moments
+from tacit.design import Design, DesignOptions, Moments
 from tacit.design.cube import evenly
 from tacit.design.features import moments
 from tacit.design.layout import CHECKING_SHARE, CONTEXT_SHARE
@@ -42,8 +42,8 @@ TOLD = replace(UNTOLD, generator=crowded)
 
 def test_a_generator_is_checked_with_a_small_share_of_the_budget() -> None:
     def share(problem: tacit.Problem, budget: Budget, **given: Any) -> float:
-        return Design.build(
-            problem, horizon=1000, budget=budget, rng=0, rank=20, **given
+        return build_design(
+            problem, horizon=1000, budget=budget, rng=0, **given, options=DesignOptions(rank=20)
         ).layout.context_share
 
     assert share(TOLD, BUDGET) == share(TOLD, BUDGET, passes=2) == CHECKING_SHARE
@@ -63,7 +63,12 @@ def lost() -> dict[tuple[str, float | None], float]:
     found: dict[tuple[str, float | None], float] = {}
     for share in (None, 0.0):
         design = Design.build(
-            TOLD, horizon=ROUNDS, budget=BUDGET, rng=0, rank=120, context_share=share
+            TOLD,
+            horizon=ROUNDS,
+            budget=BUDGET,
+            rng=0,
+            passes=1,
+            options=DesignOptions(rank=120, context_share=share),
         )
         for name, who in (
             ("as told", crowded),
@@ -98,7 +103,9 @@ def test_a_right_generator_loses_next_to_nothing(
 
 
 def test_a_generator_stands_where_counts_say_nothing_against_it() -> None:
-    design = Design.build(TOLD, horizon=1000, budget=BUDGET, rng=0, rank=20)
+    design = Design.build(
+        TOLD, horizon=1000, budget=BUDGET, rng=0, passes=1, options=DesignOptions(rank=20)
+    )
     counts = Cells(UNTOLD.contexts).onehot(np.random.default_rng(0).random((1000, 1))).sum(axis=0)
     assert design.moments_given(counts, 400.0, 1000) is design.moments
     assert design.moments_given(counts, 1.0, 1000) is not design.moments
@@ -119,7 +126,9 @@ def test_counts_mend_the_columns_and_leave_how_they_depend_on_each_other() -> No
         kernel=Matern(2.5, 0.3),
         generator=alike,
     )
-    told = Design.build(problem, horizon=1000, budget=BUDGET, rng=0, rank=60)
+    told = Design.build(
+        problem, horizon=1000, budget=BUDGET, rng=0, passes=1, options=DesignOptions(rank=60)
+    )
     rng = np.random.default_rng(0)
     came = np.clip(1.4 * alike(40_000, rng), 0, 1)  # other people, as alike as ever
     counts = Cells(problem.contexts).onehot(came).sum(axis=0)
@@ -170,7 +179,9 @@ def test_hopeless_counts_leave_what_was_believed() -> None:
 
 def test_what_a_design_kept_of_its_generator_draws_on() -> None:
     """The generator is somebody's function, so it is not kept; contexts that it drew are."""
-    design = Design.build(TOLD, horizon=1000, budget=BUDGET, rng=0, rank=20, passes=2)
+    design = Design.build(
+        TOLD, horizon=1000, budget=BUDGET, rng=0, passes=2, options=DesignOptions(rank=20)
+    )
     restored = Design.restore(UNTOLD, design.facts(), design.arrays())
     assert restored.fingerprint == design.fingerprint
     assert restored.expected is not None
@@ -180,7 +191,7 @@ def test_what_a_design_kept_of_its_generator_draws_on() -> None:
         Design.restore(
             UNTOLD,
             *(
-                part(Design.build(UNTOLD, horizon=9, budget=BUDGET, rng=0))
+                part(Design.build(UNTOLD, horizon=9, budget=BUDGET, rng=0, passes=1))
                 for part in (Design.facts, Design.arrays)
             ),
         ).problem.generator
@@ -191,7 +202,9 @@ def test_what_a_design_kept_of_its_generator_draws_on() -> None:
 def test_a_study_that_is_opened_again_still_knows_who_was_expected(tmp_path: Path) -> None:
     """A second pass is designed at the release, long after the process that had the generator has
     gone."""
-    Study.create(sqlite(tmp_path), TOLD, horizon=50, budget=BUDGET, rng=0, rank=15)
+    Study.create(
+        sqlite(tmp_path), TOLD, horizon=50, budget=BUDGET, options=DesignOptions(rank=15, seed=0)
+    )
     bandit = Study.open(sqlite(tmp_path))
     for decision in bandit.ask_many(np.linspace(0, 1, 30)[:, None]):
         bandit.tell(decision.id, 0.5)

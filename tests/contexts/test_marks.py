@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from helpers import BUDGET, records, small_problem, sqlite
+from helpers import BUDGET, build_design, create_study, records, small_problem, sqlite
 from helpers import PROBLEM as PROBLEM_FILE
 from log_data import log_table
 from tacit import (
@@ -27,6 +27,7 @@ from tacit import (
     Budget,
     Categories,
     Design,
+    DesignOptions,
     InputError,
     Ledger,
     Matern,
@@ -66,7 +67,7 @@ def charged(tmp_path_factory: pytest.TempPathFactory) -> LearnedContexts:
 
 
 def built(problem: Problem, **options: Any) -> Design:
-    return Design.build(problem, horizon=500, budget=BUDGET, rng=0, **SMALL | options)
+    return build_design(problem, horizon=500, budget=BUDGET, rng=0, **SMALL | options)
 
 
 def released(design: Design, folder: Path, name: str = "ledger.db") -> Policy:
@@ -213,8 +214,14 @@ def test_a_study_with_a_simulated_generator_is_marked_also_when_opened_again(
     passes: int, tmp_path: Path
 ) -> None:
     problem = replace(PROBLEM, generator=SIMULATED)
-    study = Study.create(
-        sqlite(tmp_path), problem, horizon=50, budget=BUDGET, rng=0, passes=passes, **SMALL
+    study = create_study(
+        sqlite(tmp_path),
+        problem,
+        horizon=50,
+        budget=BUDGET,
+        passes=passes,
+        **SMALL,
+        options=DesignOptions(seed=0),
     )
     asked = study.ask_many([[61, 74]] * 20)
     study.tell_many([decision.id for decision in asked], [0.5] * 20)
@@ -228,7 +235,7 @@ def test_a_study_with_a_simulated_generator_is_marked_also_when_opened_again(
 
 def test_a_second_look_inherits_the_mark_of_the_first(tmp_path: Path) -> None:
     first = built(replace(PROBLEM, generator=SIMULATED), passes=2)
-    second = refine(first, released(first, tmp_path, "first.db"))
+    second = refine(released(first, tmp_path, "first.db"))
     assert not released(second, tmp_path, "second.db").private
     unmarked = built(PROBLEM, passes=2)
     private = released(unmarked, tmp_path, "unmarked.db")
@@ -238,7 +245,7 @@ def test_a_second_look_inherits_the_mark_of_the_first(tmp_path: Path) -> None:
 def test_a_second_look_at_a_simulated_policy_is_marked(tmp_path: Path) -> None:
     first = built(PROBLEM, passes=2)
     simulated = first.statistic().add(*records(300)).simulate_release(np.random.default_rng(0))
-    second = refine(first, simulated)
+    second = refine(simulated)
     restored = Design.restore(PROBLEM, json.loads(json.dumps(second.facts())), second.arrays())
     assert not second.private
     assert not restored.private
@@ -249,7 +256,7 @@ def test_a_second_look_at_a_simulated_policy_is_marked(tmp_path: Path) -> None:
 @pytest.mark.parametrize("budget", [Budget(rho=0.01), Budget(epsilon=2.0, delta=1e-6), None])
 def test_facts_name_the_budget_that_both_looks_spend(budget: Budget | None, tmp_path: Path) -> None:
     first = built(PROBLEM, passes=2)
-    second = refine(first, released(first, tmp_path, "first.db"), budget=budget)
+    second = refine(released(first, tmp_path, "first.db"), budget=budget)
     policy = released(second, tmp_path, "second.db")
     named = Budget(**policy.facts["budget"])
     assert named.zcdp == pytest.approx(policy.guarantee.rho, rel=1e-9)
@@ -369,7 +376,14 @@ def test_the_refusal_does_not_depend_on_values() -> None:
 
 def test_a_study_refuses_its_own_sample_before_anything_is_written(tmp_path: Path) -> None:
     problem = replace(PROBLEM, generator=PublicSample(ARRAY[:20]))
-    study = Study.create(sqlite(tmp_path), problem, horizon=500, budget=BUDGET, rng=0, **SMALL)
+    study = create_study(
+        sqlite(tmp_path),
+        problem,
+        horizon=500,
+        budget=BUDGET,
+        **SMALL,
+        options=DesignOptions(seed=0),
+    )
     with pytest.raises(InputError, match="data itself"):
         study.ask_many(ARRAY)
     with pytest.raises(InputError, match="data itself"):

@@ -15,7 +15,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers import BUDGET, records, small_design, small_problem, sqlite
-from tacit import Budget, BudgetError, Design, Ledger, Policy, refine, release_decision
+from tacit import (
+    Budget,
+    BudgetError,
+    Design,
+    DesignOptions,
+    Ledger,
+    Policy,
+    refine,
+    release_decision,
+)
 from tacit.core import Encoding, PrivateSum, release_gaussian
 from tacit.core.budget import GAUSSIAN, UNITS, ZCDP, epsilon_of_rho
 from tacit.core.curve import gaussian_delta, gaussian_epsilon, gaussian_rho
@@ -46,7 +55,12 @@ def test_one_pass_needs_no_more_noise_than_the_exact_curve(
 ) -> None:
     budget = Budget(epsilon, 1e-6)
     design = Design.build(
-        small_problem(), horizon=500, budget=budget, rng=0, rank=8, tau=10.0, public_points=1000
+        small_problem(),
+        horizon=500,
+        budget=budget,
+        rng=0,
+        passes=1,
+        options=DesignOptions(rank=8, tau=10.0, public_points=1000),
     )
     ledger = Ledger.create(sqlite(tmp_path), budget)
     policy = design.statistic().add(*records(400)).release(ledger=ledger)
@@ -61,7 +75,7 @@ def test_two_passes_add_up_to_the_same_budget(tmp_path: Path) -> None:
     first = small_design(passes=2, plain=False)
     ledger = Ledger.create(sqlite(tmp_path), BUDGET)
     early = first.statistic().add(*records(400)).release(ledger=ledger)
-    policy = refine(first, early).statistic().add(*records(400)).release(ledger=ledger)
+    policy = refine(early).statistic().add(*records(400)).release(ledger=ledger)
     ratios = [
         charge.parameters["sensitivity"] / charge.parameters["scale"] for charge in ledger.charges()
     ]
@@ -119,7 +133,7 @@ def test_two_passes_fit_into_a_mixed_ledger(tmp_path: Path) -> None:
     first = small_design(passes=2, plain=False)
     ledger = Ledger.create(sqlite(tmp_path), BUDGET, mixed=True)
     early = first.statistic().add(*records(400)).release(ledger=ledger)
-    refine(first, early).statistic().add(*records(400)).release(ledger=ledger)
+    refine(early).statistic().add(*records(400)).release(ledger=ledger)
     assert ledger.spent == pytest.approx(BUDGET.zcdp, rel=1e-9)
 
 

@@ -618,16 +618,15 @@ STUDY = [
     Mutant(
         "a study's second design is seeded by its rounds",
         "tacit.study.study.Study._second",
-        "refine(self.design, first, ",
-        "refine(self.design, first, rng=abs(hash(str([y for _, y, _ in "
-        "self._store.rounds(self.asked)]))), ",
+        "refine(first, ",
+        "refine(first, rng=abs(hash(str([y for _, y, _ in self._store.rounds(self.asked)]))), ",
         study.test_a_study_designs_its_second_look_from_the_first_release_alone,
     ),
     Mutant(
         "a fit's second design is made from the private sum",
         "tacit.logs.job.Job.look_again",
-        "refine(work.design, policy, ",
-        "refine(work.design, Policy.from_release(work.design, "
+        "refine(policy, ",
+        "refine(Policy.from_release(work.design, "
         f"{REPLACE}(policy.released, values=work.statistic._sum._value())), ",
         study.test_a_fit_designs_its_second_look_from_the_first_release_alone,
     ),

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 import tacit
-from helpers import BUDGET, ROOT, small_problem, sqlite
+from helpers import BUDGET, ROOT, create_study, small_problem, sqlite
 from tacit.core import Encoding, integer_weights
 from tacit.core.budget import epsilon_of_rho
 from tacit.core.selection import sensitivity
@@ -391,9 +391,7 @@ def test_a_policy_is_checked_as_the_guarantee_says(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     small: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 1000, "rng": 0}
-    bandit = tacit.Study.create(
-        sqlite(tmp_path), small_problem(), horizon=50, budget=BUDGET, **small
-    )
+    bandit = create_study(sqlite(tmp_path), small_problem(), horizon=50, budget=BUDGET, **small)
     asked = bandit.ask_many([[61, 74]] * 20)
     bandit.tell_many([decision.id for decision in asked], [0.5] * 20)
     bandit.release().save("policy")

@@ -27,7 +27,7 @@ from tacit._typing import Floats
 from tacit.contexts import PublicSample, release_marginals
 from tacit.core import Encoding, PrivateSum, private_sum
 from tacit.core.release import RELATIONS
-from tacit.design import Design
+from tacit.design import Design, DesignOptions
 from tacit.design.choices import choose_layout
 from tacit.design.features import shrinkage
 from tacit.logs import pieces
@@ -230,7 +230,12 @@ def test_what_records_write_fits_into_the_ball_before_the_core_looks() -> None:
 
 def small_two_looks(problem: tacit.Problem) -> Design:
     return Design.build(
-        problem, horizon=300, budget=BUDGET, rng=0, rank=8, tau=10.0, public_points=500, passes=2
+        problem,
+        horizon=300,
+        budget=BUDGET,
+        rng=0,
+        passes=2,
+        options=DesignOptions(rank=8, tau=10.0, public_points=500),
     )
 
 

@@ -19,7 +19,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from helpers import BUDGET, PROBLEM, small_problem, sqlite
+from helpers import BUDGET, PROBLEM, create_study, small_problem, sqlite
 from log_data import NAMES, collected, total, work_on
 from tacit import Design, Study
 from tacit.cli import app
@@ -34,10 +34,9 @@ DESIGN = Design.build(
     horizon=1000,
     budget=BUDGET,
     rng=0,
-    rank=8,
-    tau=10.0,
-    public_points=1000,
     unit="user",
+    passes=1,
+    options=DesignOptions(rank=8, tau=10.0, public_points=1000),
 )
 SENSITIVITY = DESIGN.encoding.sensitivity
 
@@ -414,7 +413,7 @@ def test_a_study_takes_them_for_one(tmp_path: Path) -> None:
         "rng": 0,
         "unit": "user",
     }
-    bandit = Study.create(sqlite(tmp_path), small_problem(), horizon=500, budget=BUDGET, **small)
+    bandit = create_study(sqlite(tmp_path), small_problem(), horizon=500, budget=BUDGET, **small)
     spellings = [user for users in PEOPLE.values() for user in users]
     spellings = [user for user in spellings if not isinstance(user, list | tuple | np.ndarray)]
     asked = bandit.ask_many([[61, 74]] * len(spellings), users=spellings)

@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from helpers import BUDGET, records, small_design, small_problem, sqlite
+from helpers import BUDGET, create_study, records, small_design, small_problem, sqlite
 from tacit import InputError, Policy, Statistic, Study
 from tacit.core import Encoding, private_sum
 from tacit.core.sums import PrivateSum, UserSum
@@ -283,7 +283,7 @@ def test_a_study_of_users_from_ask_to_policy(tmp_path: Path) -> None:
         "rng": 0,
         "unit": "user",
     }
-    bandit = Study.create(sqlite(tmp_path), small_problem(), horizon=60, budget=BUDGET, **small)
+    bandit = create_study(sqlite(tmp_path), small_problem(), horizon=60, budget=BUDGET, **small)
     here = {"age": 61, "weight": 74}
     with pytest.raises(InputError, match="say whose round it is"):
         bandit.ask(here)
@@ -324,7 +324,7 @@ def test_a_study_of_users_sums_what_its_statistic_would(tmp_path: Path) -> None:
         "rng": 0,
         "unit": "user",
     }
-    bandit = Study.create(sqlite(tmp_path), small_problem(), horizon=60, budget=BUDGET, **small)
+    bandit = create_study(sqlite(tmp_path), small_problem(), horizon=60, budget=BUDGET, **small)
     contexts = rounds(50)[:, 1:3]
     rewards = rounds(50)[:, 3]
     users = np.arange(50) % 7

@@ -41,7 +41,14 @@ def test_lengthscales_are_found_by_the_evidence() -> None:
     """The design believes 0.2 everywhere; the truth is smooth in the context."""
     truth = Joint(Matern(2.5, (0.2, 1.2)))
     problem = tacit.Problem(kernel=Matern(2.5, 0.2), reward_range=(-1, 1), **UNIT)
-    design = tacit.Design.build(problem, horizon=20_000, budget=BUDGET, rng=0, tau=20.0)
+    design = tacit.Design.build(
+        problem,
+        horizon=20_000,
+        budget=BUDGET,
+        rng=0,
+        passes=1,
+        options=tacit.DesignOptions(tau=20.0),
+    )
     rng = np.random.default_rng(0)
     centres, weights = bumps(truth, rng)
     W = rng.random((20_000, 2))
@@ -54,7 +61,7 @@ def test_lengthscales_are_found_by_the_evidence() -> None:
 def test_ninety_percent_intervals_cover_the_truth() -> None:
     """At random points of functions from the prior: between 85 and 95 %."""
     problem = tacit.Problem(kernel=Matern(2.5, 0.3), reward_range=(-1, 1), **UNIT)
-    design = tacit.Design.build(problem, horizon=5000, budget=BUDGET, rng=0)
+    design = tacit.Design.build(problem, horizon=5000, budget=BUDGET, rng=0, passes=1)
     rng = np.random.default_rng(2)
     grid = np.linspace(0, 1, 31)
     points = np.column_stack([np.repeat(grid, 31), np.tile(grid, 31)])
@@ -129,9 +136,11 @@ def test_the_learned_generator_follows_the_counts_and_ignores_noise() -> None:
 def test_nobody_came(advantage: bool) -> None:
     """Releases of nothing but noise are read, too: the budget was spent on them."""
     problem = tacit.Problem(kernel=Matern(2.5, 0.3), advantage=advantage, **UNIT)
-    design = tacit.Design.build(problem, horizon=50, budget=BUDGET, rng=0, rank=15, passes=2)
+    design = tacit.Design.build(
+        problem, horizon=50, budget=BUDGET, rng=0, passes=2, options=tacit.DesignOptions(rank=15)
+    )
     policy = design.statistic().simulate_release(np.random.default_rng(0))
-    again = tacit.refine(design, policy).statistic().simulate_release(np.random.default_rng(0))
+    again = tacit.refine(policy).statistic().simulate_release(np.random.default_rng(0))
     assert np.isfinite(again.posterior.weights).all()
 
 
@@ -153,7 +162,14 @@ def test_a_wrong_guess_of_who_comes_is_mended_by_the_counts() -> None:
     rng = np.random.default_rng(3)
     problem = tacit.Problem(kernel=Matern(2.5, 0.3), reward_range=(-1, 1), **UNIT)
     designs = [
-        tacit.Design.build(problem, horizon=20_000, budget=BUDGET, rng=0, context_share=share)
+        tacit.Design.build(
+            problem,
+            horizon=20_000,
+            budget=BUDGET,
+            rng=0,
+            passes=1,
+            options=tacit.DesignOptions(context_share=share),
+        )
         for share in (0.15, 0.0)
     ]
     errors = np.zeros(2)
@@ -187,7 +203,7 @@ def learned_policy(
     problem = tacit.Problem(
         kernel=Matern(2.5, 0.3), reward_range=(-1, 1), advantage=advantage, **UNIT
     )
-    design = tacit.Design.build(problem, horizon=20_000, budget=BUDGET, rng=0)
+    design = tacit.Design.build(problem, horizon=20_000, budget=BUDGET, rng=0, passes=1)
     rng = np.random.default_rng(4)
     truth = Joint(Matern(2.5, 0.3))
     centres, weights = bumps(truth, rng)
@@ -229,7 +245,14 @@ def lost_advantage(passes: int, level: float) -> float:
     """The mean squared error of advantages that were learned from rewards of some level."""
     problem = tacit.Problem(kernel=Matern(2.5, 0.3), reward_range=(-1, 1), advantage=True, **UNIT)
     budget = Budget(epsilon=3.0, delta=1e-6)
-    design = tacit.Design.build(problem, horizon=5000, budget=budget, rng=0, passes=passes, rank=80)
+    design = tacit.Design.build(
+        problem,
+        horizon=5000,
+        budget=budget,
+        rng=0,
+        passes=passes,
+        options=tacit.DesignOptions(rank=80),
+    )
     truth = Joint(Matern(2.5, 0.3))
     actions = np.linspace(0, 1, 64)[:, None]
     rng = np.random.default_rng(6)
@@ -243,7 +266,7 @@ def lost_advantage(passes: int, level: float) -> float:
         statistic.add_points(W, y)
         policy = statistic.simulate_release(rng)
         if passes == 2:
-            statistic = tacit.refine(design, policy).statistic()
+            statistic = tacit.refine(policy).statistic()
             statistic.add_points(W, y)
             policy = statistic.simulate_release(rng)
         f = np.stack([0.3 * truth(points, centres) @ weights for points in pairs(actions, C)])

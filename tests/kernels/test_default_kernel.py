@@ -9,7 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tacit import Box, Budget, Categories, Design, Mixed, Policy, Problem, plan, refine
+from tacit import (
+    Box,
+    Budget,
+    Categories,
+    Design,
+    DesignOptions,
+    Mixed,
+    Policy,
+    Problem,
+    plan,
+    refine,
+)
 from tacit._typing import Floats
 from tacit.logs.worker import counter_for, shipped
 
@@ -38,7 +49,12 @@ def played(problem: Problem, n: int, seed: int = 0) -> tuple[Floats, Floats]:
 
 def design_of(problem: Problem) -> Design:
     return Design.build(
-        problem, horizon=2000, budget=BUDGET, rng=0, rank=32, public_points=2048, passes=2
+        problem,
+        horizon=2000,
+        budget=BUDGET,
+        rng=0,
+        passes=2,
+        options=DesignOptions(rank=32, public_points=2048),
     )
 
 
@@ -55,7 +71,7 @@ def test_labels_without_an_order_are_learned_and_saved(name: str, tmp_path: Path
     design = design_of(problem)
     rng = np.random.default_rng(1)
     first = learned(design, points, y, rng)
-    policy = learned(refine(design, first), points, y, rng)
+    policy = learned(refine(first), points, y, rng)
 
     people = problem.draw_contexts(200, rng)
     chosen = policy.decide_points(people)
@@ -77,7 +93,11 @@ def test_labels_without_an_order_are_planned() -> None:
     ]
     assert 0 <= errors[1] < errors[0] < 1
     with_numbers = plan(
-        PROBLEMS["contexts"], horizon=2000, budget=BUDGET, rank=24, lengthscales=(0.2, 0.5)
+        PROBLEMS["contexts"],
+        horizon=2000,
+        budget=BUDGET,
+        lengthscales=(0.2, 0.5),
+        options=DesignOptions(rank=24),
     )
     assert 0 < with_numbers.forecast.expected_error < 1
 

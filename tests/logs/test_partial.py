@@ -23,10 +23,9 @@ USERS = Design.build(
     horizon=1000,
     budget=BUDGET,
     rng=0,
-    rank=8,
-    tau=10.0,
-    public_points=1000,
     unit="user",
+    passes=1,
+    options=DesignOptions(rank=8, tau=10.0, public_points=1000),
 )
 ABOUT = {"files": [["log.parquet", 1, 2, 3]], "ü": "\x00\n"}
 

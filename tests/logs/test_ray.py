@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from helpers import BUDGET, PROBLEM, TESTS, small_design, small_problem
 from log_data import COLUMNS, collected, damage, log_table, total, touch, work_on
-from tacit import Design, InputError, Ledger, StateError
+from tacit import Design, DesignOptions, InputError, Ledger, StateError
 from tacit.cli import app
 from tacit.errors import MissingExtraError
 from tacit.logs import (
@@ -159,10 +159,9 @@ def test_sums_per_user_come_together(ray: Any, tmp_path: Path) -> None:
         horizon=200_000,
         budget=BUDGET,
         rng=0,
-        rank=8,
-        tau=5.0,
-        public_points=1000,
         unit="user",
+        passes=1,
+        options=DesignOptions(rank=8, tau=5.0, public_points=1000),
     )
     columns = LogColumns.of(("dose", "age", "weight"), "reward", "who", {})
     works = [work_on([tmp_path / "log.parquet"], design, columns) for _ in range(2)]

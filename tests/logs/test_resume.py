@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from tacit.refinement import refine
 from typer.testing import CliRunner, Result
 
 from helpers import BUDGET, PROBLEM
@@ -36,7 +37,6 @@ from tacit.logs import (
     save_partial,
 )
 from tacit.progress import silent
-from tacit.refinement import refine
 
 ROWS = 6000
 LONG = """

@@ -10,7 +10,19 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit import Box, Budget, Categories, Design, InputError, Matern, Mixed, Problem, refine
+from helpers import build_design
+from tacit import (
+    Box,
+    Budget,
+    Categories,
+    Design,
+    DesignOptions,
+    InputError,
+    Matern,
+    Mixed,
+    Problem,
+    refine,
+)
 from tacit._typing import Floats
 from tacit.errors import MissingExtraError
 from tacit.kernels import RBF, Categorical, Kernel, On, Separable
@@ -65,7 +77,7 @@ def designed(
         "tau": 5.0,
         "public_points": 4096,
     } | options
-    return Design.build(problem(kernel, advantage), device=device, **given)
+    return build_design(problem(kernel, advantage), **given, options=DesignOptions(device=device))
 
 
 def records(seed: int = 0) -> tuple[Floats, Floats]:
@@ -117,7 +129,7 @@ def test_second_looks_agree_as_well(other: Engine, kernel: Kernel | None) -> Non
     first = designed(kernel, passes=2)
     looked = first.statistic()
     looked.add_points(*records())
-    design = refine(first, looked.simulate_release(np.random.default_rng(0)), device=other)
+    design = refine(looked.simulate_release(np.random.default_rng(0)), device=other)
     here = design.statistic()
     there = design.statistic(device=other)
     for statistic in (here, there):
@@ -165,7 +177,14 @@ def test_a_device_that_is_not_there_is_said_plainly(monkeypatch: pytest.MonkeyPa
         designed().statistic(device="cuda:99")
     monkeypatch.setitem(__import__("sys").modules, "torch", None)
     with pytest.raises(MissingExtraError, match=r"tacit\[torch\]"):
-        tacit.Design.build(problem(), horizon=10, budget=BUDGET, rng=0, device="cpu")
+        tacit.Design.build(
+            problem(),
+            horizon=10,
+            budget=BUDGET,
+            rng=0,
+            passes=1,
+            options=tacit.DesignOptions(device="cpu"),
+        )
 
 
 def test_a_cluster_may_say_how_many_cores_a_task_has(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit import Budget, InputError
+from tacit import Budget, DesignOptions, InputError
 from tacit._typing import Floats
 from tacit.core import integer_weights
 from tacit.core.selection import sensitivity
@@ -30,7 +30,7 @@ PROBLEM = tacit.Problem(
 
 @pytest.fixture(scope="module")
 def planned() -> Plan:
-    return plan(PROBLEM, horizon=3000, budget=BUDGET, noise=0.1, rank=250)
+    return plan(PROBLEM, horizon=3000, budget=BUDGET, options=DesignOptions(noise=0.1, rank=250))
 
 
 def test_the_forecast_lies_between_its_two_horizons(planned: Plan) -> None:
@@ -69,7 +69,9 @@ def test_a_plan_knows_who_will_come(rank: int) -> None:
     """Where all visitors are nearly the same, one action suits them and few rounds tell which."""
     alike = replace(PROBLEM, generator=lambda n, rng: 0.5 + 0.01 * rng.random((n, 1)))
     error, everybody = (
-        plan(problem, horizon=300, budget=BUDGET, rank=rank).forecast.expected_error
+        plan(
+            problem, horizon=300, budget=BUDGET, options=DesignOptions(rank=rank)
+        ).forecast.expected_error
         for problem in (alike, PROBLEM)
     )
     assert error < 0.7 * everybody
@@ -104,7 +106,12 @@ def played(rounds: int, passes: int, rank: int | None = None) -> float:
     points, values = functions_of_the_prior(0, 24)
     rng = np.random.default_rng(1)
     design = tacit.Design.build(
-        PROBLEM, horizon=rounds, budget=BUDGET, rng=0, noise=0.1, passes=passes, rank=rank
+        PROBLEM,
+        horizon=rounds,
+        budget=BUDGET,
+        rng=0,
+        passes=passes,
+        options=tacit.DesignOptions(noise=0.1, rank=rank),
     )
     errors = []
     for f in values.T:
@@ -112,7 +119,7 @@ def played(rounds: int, passes: int, rank: int | None = None) -> float:
         y = np.clip(f[at] + 0.1 * rng.normal(size=rounds), -1, 1)
         policy = released(design, points[at], y, rng)
         if passes == 2:
-            policy = released(tacit.refine(design, policy), points[at], y, rng)
+            policy = released(tacit.refine(policy), points[at], y, rng)
         contexts = np.linspace(0, 1, 41).reshape(-1, 1)
         chosen = np.rint(policy.decide_points(contexts)[:, 0] * 40).astype(int)
         table = f.reshape(41, 41)  # (action, context)
@@ -124,7 +131,7 @@ def played(rounds: int, passes: int, rank: int | None = None) -> float:
 def test_what_was_planned_is_what_happens(passes: int) -> None:
     """Mean errors agree within 40 % (the standard error of what happens is about 11 %)."""
     expected = plan(
-        PROBLEM, horizon=3000, budget=BUDGET, noise=0.1, passes=passes
+        PROBLEM, horizon=3000, budget=BUDGET, passes=passes, options=DesignOptions(noise=0.1)
     ).forecast.expected_error
     assert 0.6 < played(3000, passes) / expected < 1.4
 
@@ -137,7 +144,9 @@ def test_what_was_planned_is_what_single_decisions_do(known: bool) -> None:
     pure = Budget(epsilon=1.0)
     rng = np.random.default_rng(1)
     grid = np.linspace(0, 1, 41)
-    design = tacit.Design.build(problem, horizon=3000, budget=pure, rng=0, noise=0.1)
+    design = tacit.Design.build(
+        problem, horizon=3000, budget=pure, rng=0, passes=1, options=tacit.DesignOptions(noise=0.1)
+    )
     weights = score_weights(design, 1.0)
     points, values = functions_of_the_prior(0, 24)
     errors = []
@@ -152,7 +161,9 @@ def test_what_was_planned_is_what_single_decisions_do(known: bool) -> None:
             scores = theta @ statistic._sum._value()
             noise = rng.exponential(2.0 * sensitivity(theta, design.encoding), size=41)
             errors.append(values_here.max() - values_here[np.argmax(scores + noise)])
-    expected = plan(problem, horizon=3000, budget=pure, noise=0.1).forecast.expected_error
+    expected = plan(
+        problem, horizon=3000, budget=pure, options=DesignOptions(noise=0.1)
+    ).forecast.expected_error
     assert 0.6 < np.mean(errors) / expected < 1.4
 
 
@@ -163,7 +174,9 @@ def test_what_was_planned_is_what_happens_with_few_landmarks(
     large an error."""
 
     def planned() -> Forecast:
-        return plan(PROBLEM, horizon=30_000, budget=BUDGET, noise=0.1, rank=60).forecast
+        return plan(
+            PROBLEM, horizon=30_000, budget=BUDGET, options=DesignOptions(noise=0.1, rank=60)
+        ).forecast
 
     knowing = planned()
     assert knowing.limited_by == "rank"
@@ -176,7 +189,9 @@ def test_what_was_planned_is_what_happens_with_few_landmarks(
 def test_the_limit_is_what_would_help(planned: Plan) -> None:
     """Allowing more landmarks helps where they are the limit, and does not where they are not."""
     by_rank = [
-        plan(PROBLEM, horizon=100_000, budget=BUDGET, noise=0.1, rank=rank).forecast
+        plan(
+            PROBLEM, horizon=100_000, budget=BUDGET, options=DesignOptions(noise=0.1, rank=rank)
+        ).forecast
         for rank in (20, 40)
     ]
     assert by_rank[0].limited_by == "rank"
@@ -198,7 +213,7 @@ def test_many_rounds_get_more_landmarks() -> None:
 def test_the_trade_off_is_drawn(kind: str, tmp_path: Path) -> None:
     from tacit.planning.figure import draw
 
-    small = plan(PROBLEM, horizon=500, budget=BUDGET, rank=30)
+    small = plan(PROBLEM, horizon=500, budget=BUDGET, options=DesignOptions(rank=30))
     path = draw(small, tmp_path / f"plan.{kind}")
     assert path.stat().st_size > 5000
     with pytest.raises(InputError, match="should end in"):
@@ -236,7 +251,11 @@ def test_the_name_plan_stays_a_function_whatever_was_imported(planned: Plan) -> 
 def test_a_range_of_lengthscales_is_a_mixture_of_easy_and_hard(planned: Plan) -> None:
     easy, hard, both = (
         plan(
-            PROBLEM, horizon=3000, budget=BUDGET, noise=0.1, lengthscales=span
+            PROBLEM,
+            horizon=3000,
+            budget=BUDGET,
+            lengthscales=span,
+            options=DesignOptions(noise=0.1),
         ).forecast.expected_error
         for span in ((1.0, 1.0), (0.15, 0.15), (0.15, 1.0))
     )

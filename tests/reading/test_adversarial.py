@@ -20,7 +20,7 @@ import pyarrow as pa
 import pytest
 
 import tacit
-from helpers import BUDGET, records, silence, small_design, sqlite
+from helpers import BUDGET, build_design, create_study, records, silence, small_design, sqlite
 from tacit import Ledger, Statistic, Study, TacitError
 from tacit.core.sums import PrivateSum
 from tacit.problem import Problem
@@ -362,7 +362,7 @@ def test_a_masked_cell_counts_and_is_not_mentioned(cell: Any) -> None:
 
 def study(path: Path, unit: str = "record", **changes: Any) -> Study:
     small: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 1000, "rng": 0, "unit": unit}
-    return Study.create(
+    return create_study(
         sqlite(path), DESIGN.problem, horizon=1000, budget=BUDGET, **small | changes
     )
 
@@ -457,7 +457,7 @@ def told(call: Callable[[], Any]) -> str:
 @pytest.mark.parametrize("unit", ["record", "user"])
 def test_no_error_of_a_statistic_mentions_a_private_value(unit: str) -> None:
     small: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 1000, "rng": 0, "unit": unit}
-    design = tacit.Design.build(secret_problem(), horizon=3, budget=BUDGET, **small)
+    design = build_design(secret_problem(), horizon=3, budget=BUDGET, **small)
     one = [[0.5]]
     here = [[SECRET, SECRET]]
     s = SECRET
@@ -505,7 +505,7 @@ def test_nothing_that_is_shown_mentions_a_private_value(
             "rng": 0,
             "unit": "user",
         }
-        bandit = Study.create(sqlite(tmp_path), secret_problem(), horizon=3, budget=BUDGET, **small)
+        bandit = create_study(sqlite(tmp_path), secret_problem(), horizon=3, budget=BUDGET, **small)
         here = {"age": SECRET, "weight": SECRET}
         decision = bandit.ask(here, user=SECRET)
         bandit.tell(decision.id, SECRET)

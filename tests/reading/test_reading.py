@@ -24,8 +24,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import tacit
-from helpers import BUDGET, silence, sqlite
-from tacit import Design, InputError, Problem, Statistic, Study
+from helpers import BUDGET, create_study, silence, sqlite
+from tacit import Design, DesignOptions, InputError, Problem, Statistic, Study
 from tacit._typing import Floats
 from tacit.contexts.marginals import _Counts
 from tacit.domains import record_points
@@ -353,7 +353,7 @@ def stored(bandit: Study) -> Floats:
 def test_rounds_of_others_are_stored_bit_for_bit_the_same(tmp_path: Path, name: str) -> None:
     small: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 1000, "rng": 0}
     of = DESIGNS["several"].problem
-    bandit = Study.create(sqlite(tmp_path), of, horizon=40 * N, budget=BUDGET, **small)
+    bandit = create_study(sqlite(tmp_path), of, horizon=40 * N, budget=BUDGET, **small)
     n = 100
     rng = np.random.default_rng(0)
     asked = PEOPLE[:n]
@@ -375,7 +375,7 @@ def test_rounds_of_others_are_stored_bit_for_bit_the_same(tmp_path: Path, name: 
 
 def test_one_context_of_any_kind_is_one_round(tmp_path: Path) -> None:
     small: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 1000, "rng": 0}
-    bandit = Study.create(
+    bandit = create_study(
         sqlite(tmp_path), DESIGNS["several"].problem, horizon=1000, budget=BUDGET, **small
     )
     with silence():
@@ -641,10 +641,8 @@ def at_the_edge() -> tuple[Design, tuple[Any, Any, Any]]:
             horizon=5000,
             budget=BUDGET,
             rng=0,
-            rank=4,
-            tau=10.0,
-            landmarks=inside[:4],
-            public_points=inside,
+            passes=1,
+            options=DesignOptions(rank=4, tau=10.0, landmarks=inside[:4], public_points=inside),
         )
     n = 4096
     contexts = np.full(n, 0.5)

@@ -74,7 +74,12 @@ def simulated(problem: Problem, n: int = 1500) -> Policy:
     """A policy from rewards that fall with the distance of the action from the first context."""
     rng = np.random.default_rng(1)
     design = tacit.Design.build(
-        problem, horizon=n, budget=BUDGET, rng=0, rank=20, tau=10.0, public_points=2000
+        problem,
+        horizon=n,
+        budget=BUDGET,
+        rng=0,
+        passes=1,
+        options=tacit.DesignOptions(rank=20, tau=10.0, public_points=2000),
     )
     points = problem.public_points(n, rng)
     d = problem.actions.dimension

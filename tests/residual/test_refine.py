@@ -11,15 +11,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from tacit.design.earlier import REACH, WHOLE, WORTHWHILE, clipping, reach_for
 
 import tacit
-from tacit import Budget, Design, InputError, Ledger, Policy, StateError, Study, refine
+from tacit import (
+    Budget,
+    Design,
+    DesignOptions,
+    InputError,
+    Ledger,
+    Policy,
+    StateError,
+    Study,
+    refine,
+)
 from tacit._typing import Floats
 from tacit.core import simulate_gaussian
 from tacit.core.budget import GAUSSIAN, UNITS, ZCDP
 from tacit.decoder import Read, Seen, _laws
 from tacit.design import Earlier
-from tacit.design.earlier import REACH, WHOLE, WORTHWHILE, clipping, reach_for
 from tacit.kernels import Matern
 
 BUDGET = Budget(epsilon=1.0, delta=1e-5)
@@ -63,7 +73,7 @@ def first() -> Design:
 
 @pytest.fixture(scope="module")
 def second(first: Design) -> Design:
-    return refine(first, looked(first))
+    return refine(looked(first))
 
 
 # -- what it costs --------------------------------------------------------------------------------
@@ -84,7 +94,7 @@ def test_both_looks_fit_into_the_ledger_and_leave_nothing(first: Design, tmp_pat
     statistic = first.statistic()
     statistic.add_points(*records())
     policy = statistic.release(ledger=ledger)
-    again = refine(first, policy).statistic()
+    again = refine(policy).statistic()
     again.add_points(*records())
     final = again.release(ledger=ledger)
     assert len(ledger.charges()) == 2
@@ -97,7 +107,7 @@ def test_both_looks_fit_into_the_ledger_and_leave_nothing(first: Design, tmp_pat
     assert all(
         isinstance(value, int | float | str | dict) for value in final.facts.values()
     )  # fit for people
-    third = refine(first, policy).statistic()
+    third = refine(policy).statistic()
     third.add_points(*records())
     with pytest.raises(tacit.BudgetError):
         third.release(ledger=ledger)
@@ -157,7 +167,7 @@ def test_a_record_without_a_reward_adds_nothing_in_either_look(
 def test_records_tell_what_the_first_look_got_wrong(first: Design) -> None:
     """A first policy that is right about everything leaves nothing to tell."""
     policy = looked(first)
-    design = refine(first, policy)
+    design = refine(policy)
     assert design.earlier is not None
     points = np.random.default_rng(3).random((50, 2))
     right = design.rows(points, policy._mean(points), np.ones(50))[:, : design.rank]
@@ -194,9 +204,9 @@ def test_clipping_leaves_what_a_normal_law_says() -> None:
 
 
 def test_the_second_look_is_better_than_one_look_at_the_same_budget(first: Design) -> None:
-    once = Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1)
+    once = Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1, passes=1)
     seeds = range(6)
-    two = np.mean([error(looked(refine(first, looked(first, seed)), seed)) for seed in seeds])
+    two = np.mean([error(looked(refine(looked(first, seed)), seed)) for seed in seeds])
     one = np.mean([error(looked(once, seed)) for seed in seeds])
     assert two < 0.7 * one
 
@@ -213,8 +223,8 @@ def test_noisy_rewards_are_told_once_more_and_nothing_is_lost(
         return points, np.where(rng.random(ROUNDS) < 0.5 + 0.5 * truth(points), 1.0, -1.0)
 
     monkeypatch.setitem(globals(), "records", flipped)
-    once = Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1)
-    again = [refine(first, looked(first, seed)) for seed in range(12)]
+    once = Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1, passes=1)
+    again = [refine(looked(first, seed)) for seed in range(12)]
     for design in again:
         assert design.earlier is not None
         assert (design.earlier.reach, design.earlier.gain) == WHOLE
@@ -243,7 +253,7 @@ def test_intervals_of_two_looks_cover_the_truth() -> None:
             statistic.add_points(points, y)
             return statistic.simulate_release(rng)
 
-        low, high = release(refine(first, release(first))).interval(places[:, :1], places[:, 1:])
+        low, high = release(refine(release(first))).interval(places[:, :1], places[:, 1:])
         right = scale * PROBLEM.k(places, U) @ a
         covered.append(float(np.mean((low <= right) & (right <= high))))
     assert 0.85 <= np.mean(covered) <= 0.95
@@ -282,8 +292,8 @@ def test_what_two_releases_say_adds_up() -> None:
 
 def test_the_second_design_follows_from_the_first_and_its_policy(first: Design) -> None:
     policy = looked(first)
-    assert refine(first, policy).fingerprint == refine(first, policy).fingerprint
-    assert refine(first, looked(first, 5)).fingerprint != refine(first, policy).fingerprint
+    assert refine(policy).fingerprint == refine(policy).fingerprint
+    assert refine(looked(first, 5)).fingerprint != refine(policy).fingerprint
 
 
 def test_both_designs_have_one_law_of_public_points(first: Design, second: Design) -> None:
@@ -293,8 +303,8 @@ def test_both_designs_have_one_law_of_public_points(first: Design, second: Desig
         horizon=ROUNDS,
         budget=second.budget,
         rng=9,
-        landmarks=first.features.U,
-        tau=second.tau,
+        passes=1,
+        options=DesignOptions(landmarks=first.features.U, tau=second.tau),
     )
     assert second.influence(records()[0]) == pytest.approx(afresh.influence(records()[0]), abs=1e-3)
 
@@ -325,19 +335,21 @@ def test_the_first_design_keeps_what_is_left(first: Design) -> None:
 def test_a_second_look_needs_a_first_one(first: Design, tmp_path: Path) -> None:
     loaded = Policy.load(looked(first).save(tmp_path / "policy"))
     with pytest.raises(StateError, match="follows a release"):
-        refine(first, loaded)
+        refine(loaded)
     other = Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=2, passes=2)
     with pytest.raises(StateError, match="follows a release"):
-        refine(other, looked(first))
-    once = Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1)
+        refine(looked(first))
+    once = Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1, passes=1)
     with pytest.raises(InputError, match="nothing is left"):
-        refine(once, looked(once))
-    twice = refine(first, looked(first))
+        refine(looked(once))
+    twice = refine(looked(first))
     with pytest.raises(InputError, match="no third one"):
         refine(twice, looked(twice))
-    plain = Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1, plain=True, passes=2)
+    plain = Design.build(
+        PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1, passes=2, options=DesignOptions(plain=True)
+    )
     with pytest.raises(InputError, match="plain"):
-        refine(plain, looked(plain))
+        refine(looked(plain))
 
 
 def test_there_are_one_or_two_looks() -> None:
@@ -352,7 +364,11 @@ def test_there_are_one_or_two_looks() -> None:
 @pytest.fixture
 def study(tmp_path: Path) -> Study:
     bandit = Study.create(
-        f"sqlite:///{tmp_path}/study.db", PROBLEM, horizon=300, budget=BUDGET, rng=1
+        f"sqlite:///{tmp_path}/study.db",
+        PROBLEM,
+        horizon=300,
+        budget=BUDGET,
+        options=DesignOptions(seed=1),
     )
     points, _ = records()
     asked = bandit.ask_many(points[:300, 1:])
@@ -390,7 +406,7 @@ def test_everybody_uses_the_second_design_that_was_written_down_first(
 ) -> None:
     policy = study.release()
     kept = study._store.second()
-    other = refine(study.design, looked_at(study))
+    other = refine(looked_at(study))
     assert kept is not None
     assert study._store.keep_second(other.facts(), other.arrays())[0] == kept[0] != other.facts()
     assert np.array_equal(study.release().posterior.weights, policy.posterior.weights)
@@ -402,7 +418,9 @@ def looked_at(study: Study) -> Policy:
 
 def test_one_look_is_still_to_be_had(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/one.db"
-    bandit = Study.create(url, PROBLEM, horizon=10, budget=BUDGET, rng=1, passes=1)
+    bandit = Study.create(
+        url, PROBLEM, horizon=10, budget=BUDGET, passes=1, options=DesignOptions(seed=1)
+    )
     bandit.tell(bandit.ask({"c": 0.5}).id, reward=0.5)
     assert bandit.release().guarantee.delta == 1e-5
     assert [charge.request for charge in bandit.ledger.charges()] == ["release"]

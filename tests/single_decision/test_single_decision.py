@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import tacit
-from helpers import BUDGET, records, small_design, small_problem, sqlite
+from helpers import BUDGET, create_study, records, small_design, small_problem, sqlite
 from tacit import (
     Budget,
     BudgetError,
@@ -165,7 +165,7 @@ def test_answers_look_like_questions(filled: Statistic, pure: Ledger) -> None:
 
 
 def test_a_study_decides_once_while_it_goes_on(tmp_path: Path) -> None:
-    bandit = Study.create(
+    bandit = create_study(
         sqlite(tmp_path), small_problem(), horizon=50, budget=Budget(epsilon=1.0), **SMALL
     )
     bandit.tell(bandit.ask(HERE).id, 0.7)
@@ -189,7 +189,7 @@ def test_a_study_decides_once_while_it_goes_on(tmp_path: Path) -> None:
 
 
 def test_decisions_and_a_release_share_one_budget(tmp_path: Path) -> None:
-    bandit = Study.create(sqlite(tmp_path), small_problem(), horizon=50, budget=BUDGET, **SMALL)
+    bandit = create_study(sqlite(tmp_path), small_problem(), horizon=50, budget=BUDGET, **SMALL)
     bandit.tell(bandit.ask(HERE).id, 0.7)
     bandit.release_decision(HERE, epsilon=0.01)
     with pytest.raises(BudgetError):
@@ -200,7 +200,7 @@ def test_decisions_and_a_release_share_one_budget(tmp_path: Path) -> None:
 def test_items_of_a_catalogue_are_decided_by_name(tmp_path: Path, budget: Budget) -> None:
     actions = tacit.Catalogue([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], ids=["a", "b", "c"])
     problem = tacit.Problem(actions, tacit.Box([0.0], [1.0], names=["age"]))
-    bandit = Study.create(sqlite(tmp_path), problem, horizon=30, budget=budget, **SMALL)
+    bandit = create_study(sqlite(tmp_path), problem, horizon=30, budget=budget, **SMALL)
     decision = bandit.ask({"age": 0.5})
     bandit.tell(decision.id, 1.0)
     assert bandit.release_decision({"age": 0.5}, epsilon=0.1)["item"] in {"a", "b", "c"}

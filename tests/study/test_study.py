@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tacit
-from helpers import BUDGET, TESTS, small_problem, sqlite
+from helpers import BUDGET, TESTS, create_study, small_problem, sqlite
 from tacit import InputError, StateError, Study
 from tacit.core.budget import UNITS
 from tacit.progress import silent
@@ -23,7 +23,7 @@ SMALL: dict[str, Any] = {"rank": 15, "tau": 10.0, "public_points": 2000, "rng": 
 
 
 def make(path: Path, horizon: int = 50) -> Study:
-    return Study.create(sqlite(path), small_problem(), horizon=horizon, budget=BUDGET, **SMALL)
+    return create_study(sqlite(path), small_problem(), horizon=horizon, budget=BUDGET, **SMALL)
 
 
 def test_a_study_from_ask_to_decision(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_catalogue_is_asked_by_item(tmp_path: Path) -> None:
         actions=tacit.Catalogue([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], ids=["a", "b", "c"]),
         contexts=tacit.Box([0.0], [1.0], names=["age"]),
     )
-    bandit = Study.create(sqlite(tmp_path), problem, horizon=30, budget=BUDGET, **SMALL)
+    bandit = create_study(sqlite(tmp_path), problem, horizon=30, budget=BUDGET, **SMALL)
     decision = bandit.ask({"age": 0.5})
     assert decision.action["item"] in {"a", "b", "c"}
     assert decision.propensity == pytest.approx(1 / 3)

@@ -22,7 +22,7 @@ from scipy import stats
 
 import tacit
 from core.test_trusted_release import exact_delta
-from helpers import BUDGET, records, small_problem, sqlite
+from helpers import BUDGET, build_design, create_study, records, small_problem, sqlite
 from log_data import COLUMNS, log_table, total
 from tacit import Budget, Design, Ledger, Policy, RequestConflictError, StateError, Study
 from tacit._typing import Floats
@@ -34,7 +34,7 @@ from witness import GAUSSIAN, always, watched
 SMALL: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 500, "rng": 0}
 HERE = {"age": 61.0, "weight": 74.0}
 ROUNDS = 20
-FIRST = Design.build(small_problem(), horizon=300, budget=BUDGET, passes=2, **SMALL)
+FIRST = build_design(small_problem(), horizon=300, budget=BUDGET, passes=2, **SMALL)
 
 
 def study(
@@ -48,7 +48,7 @@ def study(
     """Some rounds; every fourth has no reward. The design and the actions are the same for every
     seed."""
     chosen: dict[str, Any] = {"horizon": 3 * ROUNDS, "budget": BUDGET} | SMALL | options
-    bandit = Study.create(sqlite(tmp_path, name), small_problem(), **chosen)
+    bandit = create_study(sqlite(tmp_path, name), small_problem(), **chosen)
     bandit._rng = np.random.default_rng(5)
     _, contexts, rewards = records(rounds, seed)
     asked = bandit.ask_many(contexts, users=users)
@@ -153,7 +153,7 @@ def played(bandit: Study, contexts: Any) -> list[float]:
 def test_actions_do_not_depend_on_contexts(tmp_path: Path) -> None:
     """The same coins play the same actions whoever comes, and what is played is what is written
     down."""
-    bandit = Study.create(
+    bandit = create_study(
         sqlite(tmp_path, "played.db"), small_problem(), horizon=1000, budget=BUDGET, **SMALL
     )
     _, contexts, _ = records(50)
@@ -174,7 +174,7 @@ def test_actions_do_not_depend_on_contexts(tmp_path: Path) -> None:
 def test_every_question_has_fresh_coins(tmp_path: Path) -> None:
     """From the operating system, each time, so also after a fork. They are uniform; a false alarm
     has probability 1e-10."""
-    bandit = Study.create(
+    bandit = create_study(
         sqlite(tmp_path, "coins.db"), small_problem(), horizon=3000, budget=BUDGET, **SMALL
     )
     make = np.random.default_rng
@@ -244,7 +244,7 @@ def test_two_looks_together_keep_what_the_budget_promises(tmp_path: Path) -> Non
 
 def test_a_second_look_after_a_simulated_one_is_not_private(tmp_path: Path) -> None:
     first = FIRST.statistic().add(*records(50)).simulate_release(np.random.default_rng(0))
-    second = tacit.refine(FIRST, first)
+    second = tacit.refine(first)
     ledger = Ledger.create(sqlite(tmp_path, "mark.db"), Budget(rho=1.0))
     policy = second.statistic().add(*records(50)).release(ledger=ledger)
     assert not policy.private

@@ -13,7 +13,7 @@ import numpy as np
 from tacit.audit.ledger import temporary_database
 from tacit.core import Budget, PrivateSum
 from tacit.core.database import connect
-from tacit.design import Design
+from tacit.design import Design, DesignOptions
 from tacit.domains import Box, Categories, Domain, Mixed
 from tacit.kernels import Matern
 from tacit.problem import Problem
@@ -51,9 +51,8 @@ def made_up_design(unit: str, contexts: Domain = SEVERAL) -> Design:
         budget=Budget(epsilon=1.0, delta=1e-6),
         rng=0,
         unit=unit,
-        rank=16,
-        tau=10.0,
-        public_points=2000,
+        passes=1,
+        options=DesignOptions(rank=16, tau=10.0, public_points=2000),
     )
 
 
@@ -75,6 +74,5 @@ def temporary_study(design: Design, horizon: int) -> Iterator[Study]:
     longer = replace(design, horizon=horizon)
     with temporary_database() as url:
         store = Store(connect(url))
-        budget = design.whole or design.budget
-        store.create(longer.problem.spec(), longer.facts(), longer.arrays(), budget)
+        store.create(longer.problem.spec(), longer.facts(), longer.arrays(), design.total_budget)
         yield Study(store, longer)

@@ -62,6 +62,7 @@ def plan(
     no data and costs no budget.
     """
     from tacit.core import Budget
+    from tacit.design import DesignOptions
     from tacit.logs import read_problem
     from tacit.planning import plan as make_plan
 
@@ -78,11 +79,9 @@ def plan(
             spec.problem,
             horizon=horizon,
             budget=budget,
-            signal=signal,
-            noise=noise,
             lengthscales=lengthscales,
-            rank=rank,
             passes=passes,
+            options=DesignOptions(rank=rank, signal=signal, noise=noise),
             progress=show,
         )
         forecast = planned.forecast

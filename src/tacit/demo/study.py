@@ -16,7 +16,7 @@ from tacit._typing import Floats
 from tacit.core import Budget, Ledger
 from tacit.demo import patients as people
 from tacit.demo.patients import Patients
-from tacit.design import Design
+from tacit.design import Design, DesignOptions
 from tacit.domains import Box, Categories, Mixed
 from tacit.errors import InputError
 from tacit.kernels import RBF, Matern, Separable
@@ -172,7 +172,13 @@ def run_demo(
 
     budget = Budget(epsilon=epsilon, delta=delta)
     design = Design.build(
-        dosing_problem(), horizon=rounds, budget=budget, rng=coins, rank=RANK, progress=progress
+        dosing_problem(),
+        horizon=rounds,
+        budget=budget,
+        rng=coins,
+        progress=progress,
+        passes=1,
+        options=DesignOptions(rank=RANK),
     )
     policy, rho_spent = _explore_and_release(design, study, progress)
 

@@ -1,7 +1,6 @@
-"""What a design is made with unless told otherwise: landmarks, `tau`, the layout, a first pass's
-part of the budget.
+"""Default choices of a design: landmarks, `tau`, the layout, what each pass spends.
 
-The planner reckons with the same choices.
+The planner makes the same choices.
 """
 
 from __future__ import annotations
@@ -19,26 +18,24 @@ from tacit.design.landmarks import pivots
 from tacit.design.layout import (
     CHECKING_SHARE,
     CONTEXT_SHARE,
-    ENERGY_SHARE,
-    FIRST_ENERGY_SHARE,
-    LEVEL_SHARE,
+    EARLY_SQUARE_SHARE,
+    MEAN_SHARE,
+    SQUARE_SHARE,
     Layout,
 )
+from tacit.design.options import DesignOptions
 from tacit.design.tuning import choose_tau
 from tacit.numerics import linalg
 from tacit.problem import Problem
 
-# landmarks at most, up to so many rounds, however many rounds
+# Landmarks: 500 up to 10^5 rounds, twice as many for ten times as many rounds, at most 1000.
 RANK = 500
 FEW_ROUNDS = 100_000
 LARGEST_RANK = 1000
-RANK_GROWTH = math.log10(2.0)  # in between: twice as many for ten times as many rounds
+RANK_GROWTH = math.log10(2.0)
 COARSE_RANK = 150
 TUNING_POINTS = 2048
-FIRST_LOOK = 0.3  # of the budget
-# expected deviations of the reward function and of rewards around it; 1 is half their range
-NOISE = 0.3
-SIGNAL = NOISE
+FIRST_OF_TWO = 0.3  # of the budget
 
 
 def default_rank(horizon: int) -> int:
@@ -46,18 +43,41 @@ def default_rank(horizon: int) -> int:
     return int(np.clip(round(RANK * (horizon / FEW_ROUNDS) ** RANK_GROWTH), RANK, LARGEST_RANK))
 
 
-def first_part(budget: Budget) -> Budget:
-    """What the first of two passes spends."""
-    return replace(budget, share=FIRST_LOOK * budget.share)
+def pass_budget(budget: Budget, passes: int) -> Budget:
+    """What the first of so many passes spends: less where more of them follow."""
+    if passes == 1:
+        return budget
+    return replace(budget, share=FIRST_OF_TWO * 2 / passes * budget.share)
+
+
+def pass_budgets(budget: Budget, passes: int) -> list[Budget]:
+    """What each pass spends. Together they spend all of it."""
+    found = []
+    left = budget
+    for count in range(passes, 0, -1):
+        part = pass_budget(left, count)
+        found.append(part)
+        if count > 1:
+            left = replace(left, share=left.share - part.share)
+    return found
+
+
+def noise_rho(budget: Budget) -> float:
+    """The rho of the noise that a budget buys.
+
+    A pure budget buys no Gaussian noise; its decisions are about as noisy as epsilon^2 / 8 zCDP
+    would be.
+    """
+    if budget.pure:
+        return (budget.epsilon or 0.0) ** 2 / 8
+    return budget.gaussian
 
 
 def tune(
     problem: Problem,
     horizon: int,
     budget: Budget,
-    *,
-    signal: float,
-    noise: float,
+    options: DesignOptions,
     rng: np.random.Generator,
 ) -> float:
     """`tau` by predicted accuracy, on a coarse set of landmarks: it hardly depends on how many
@@ -65,41 +85,35 @@ def tune(
     features = Features.on(problem.k, choose_landmarks(problem, 1.0 / horizon, COARSE_RANK, rng))
     Phi = features(problem.public_points(TUNING_POINTS, rng))
     d, V = linalg.eigh(Phi.T @ Phi / len(Phi))
-    # A pure budget buys no Gaussian noise; its decisions are about as noisy as epsilon^2 / 8 zCDP
-    # would be.
-    rho = (budget.epsilon or 0.0) ** 2 / 8 if budget.pure else budget.gaussian
-    multiplier = 1.0 / math.sqrt(2.0 * rho)
     return choose_tau(
         Phi @ V,
         np.maximum(d, 0.0),
         horizon=horizon,
-        multiplier=multiplier,
-        signal=signal,
-        noise=noise,
+        multiplier=1.0 / math.sqrt(2.0 * noise_rho(budget)),
+        signal=options.signal,
+        noise=options.noise,
     )
 
 
 def choose_layout(
-    problem: Problem,
-    rank: int,
-    budget: Budget,
-    context_share: float | None = None,
-    plain: bool = False,
-    first: bool = False,
+    problem: Problem, rank: int, budget: Budget, options: DesignOptions, *, last: bool
 ) -> Layout:
-    """What records write. A pure budget never releases the sum, so its decisions get all of it.
+    """The blocks that records write. A pure budget never releases the sum: its decisions get all.
 
-    The `first` of two passes measures the energy of the rewards better: it says how large residuals
-    will be.
+    A pass that is not the `last` measures the mean square of the rewards better, because it says
+    how large residuals will be.
     """
-    if budget.pure or plain:
+    if budget.pure or options.plain:
         return Layout(rank, None)
+    context_share = options.context_share
     if context_share is None:
         context_share = CONTEXT_SHARE if problem.generator is None else CHECKING_SHARE
-    cells = Cells(problem.contexts) if context_share else None
-    level_share = LEVEL_SHARE if problem.advantage else 0.0
     return Layout(
-        rank, cells, context_share, FIRST_ENERGY_SHARE if first else ENERGY_SHARE, level_share
+        rank,
+        Cells(problem.contexts) if context_share else None,
+        context_share,
+        square_share=SQUARE_SHARE if last else EARLY_SQUARE_SHARE,
+        mean_share=MEAN_SHARE if problem.advantage else 0.0,
     )
 
 

@@ -70,13 +70,13 @@ def chunks(total: int, size: int = CHUNK) -> Iterator[int]:
 class Moments:
     """What the law of public points does to the statistic, per record:
 
-    signal = E[q_s phi'],  energy = E[q_s q_s'],  mean = E[q_s]
+    cross = E[q_s phi'],  square = E[q_s q_s'],  mean = E[q_s]
 
-    One released vector is `records * signal theta + noise` (see `tacit.decoder`).
+    One released vector is `records * cross theta + noise` (see `tacit.decoder`).
     """
 
-    signal: Floats
-    energy: Floats
+    cross: Floats
+    square: Floats
     mean: Floats
 
 
@@ -85,7 +85,7 @@ def moments(Phi: Array, q: Array, clip: float) -> Moments:
     qs = clipped(q, clip)
     n = Phi.shape[0]
     return Moments(
-        signal=qs.T @ Phi / n, energy=qs.T @ qs / n, mean=array_namespace(qs).sum(qs, axis=0) / n
+        cross=qs.T @ Phi / n, square=qs.T @ qs / n, mean=array_namespace(qs).sum(qs, axis=0) / n
     )
 
 

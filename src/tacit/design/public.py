@@ -76,22 +76,26 @@ def second_moment(
     return to_numpy(total) / done
 
 
-def law_of(
+def moments_over(
     features: Features, A: Floats, clip: float, points: PublicPoints, on: Engine, progress: Progress
 ) -> Moments:
+    """The moments of clipped influences over the public points, in chunks."""
     phi = features.map.on(on)
     root = on.put(A.T)
-    total = [on.put(np.zeros(shape)) for shape in (A.shape, A.shape, len(A))]
+    cross = on.put(np.zeros(A.shape))
+    square = on.put(np.zeros(A.shape))
+    mean = on.put(np.zeros(len(A)))
     done = 0
     for chunk in points.stream(features.rank, on):
         Phi = phi(chunk)
         part = moments(Phi, Phi @ root, clip)
-        for so_far, here in zip(total, (part.signal, part.energy, part.mean), strict=True):
-            so_far += chunk.shape[0] * here
-        done += chunk.shape[0]
+        n = chunk.shape[0]
+        cross += n * part.cross
+        square += n * part.square
+        mean += n * part.mean
+        done += n
         progress("law of the statistic", done, points.total(features.rank))
-    signal, energy, mean = (to_numpy(sum) / done for sum in total)
-    return Moments(signal, energy, mean)
+    return Moments(to_numpy(cross) / done, to_numpy(square) / done, to_numpy(mean) / done)
 
 
 def largest_influence(features: Features, A: Floats, points: PublicPoints) -> float:

@@ -39,9 +39,9 @@ def predicted_variance(
     T = horizon
     q = Phi / np.sqrt(T * d + tau)
     s = influence_quantile(q)
-    law = moments(Phi, q, s)
-    G = T * law.signal
-    N = T * (signal**2 + noise**2) * law.energy + (2.0 * s * multiplier) ** 2 * np.eye(len(d))
+    found = moments(Phi, q, s)
+    G = T * found.cross
+    N = T * (signal**2 + noise**2) * found.square + (2.0 * s * multiplier) ** 2 * np.eye(len(d))
     reduction = np.sum(G * np.linalg.solve(v * G @ G.T + N, G * d))
     return float(v * d.sum() - v**2 * reduction)
 

@@ -46,7 +46,7 @@ def collect_on_ray(
     slots = AHEAD * max(1, int(ray.cluster_resources().get("GPU" if gpu else "CPU", 1)))
     todo = work.todo(split=True)
     running: dict[Any, Span] = {}
-    show(work.look, work.counted, work.rows)
+    show(work.stage, work.counted, work.rows)
     while True:
         for span in islice(todo, slots - len(running)):
             running[remote.remote(design, work.columns, span, device)] = span
@@ -55,7 +55,7 @@ def collect_on_ray(
         done, _ = ray.wait(list(running), timeout=WAIT)
         for reference in done:
             _take(ray, work, running.pop(reference), reference)
-            show(work.look, work.counted, work.rows)
+            show(work.stage, work.counted, work.rows)
         tick()
 
 

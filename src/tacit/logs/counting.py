@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from tacit.core import Budget, Ledger
 from tacit.core.cohorts import joined
 from tacit.design import Design
 from tacit.errors import InputError, TacitError
@@ -16,7 +15,6 @@ from tacit.logs.columns import LogColumns
 from tacit.logs.log_files import LogFile
 from tacit.logs.reading import starts
 from tacit.logs.saving import Partial
-from tacit.policy import Policy
 from tacit.statistic import Statistic
 
 Rows = tuple[int, int]  # from the first to before the last
@@ -55,28 +53,16 @@ class Work:
             )
 
     @property
-    def look(self) -> str:
-        """Which one it is, for people."""
-        if self.design.whole is not None:
-            return "first pass"
-        return "reading rounds" if self.design.earlier is None else "second pass"
+    def stage(self) -> str:
+        """Which pass it is, for people."""
+        if not self.design.previous and not self.design.passes_left:
+            return "reading rounds"
+        return f"pass {len(self.design.previous) + 1}"
 
-    @property
-    def releases(self) -> dict[str, Budget]:
-        """What comes of the files from here on: requests and what they spend. The first is this
-        pass's own."""
-        rest = self.design.rest
-        if rest is None:
-            return {self.request: self.design.budget}
-        return {f"{self.request}/first pass": self.design.budget, self.request: rest}
-
-    def release(self, ledger: Ledger) -> Policy:
-        """Spends this look's budget. Files that changed before a second pass are noticed before it
-        costs anything."""
-        if self.design.whole is not None:
-            for file in self.files.values():
-                file.require_unchanged()
-        return self.statistic.release(ledger=ledger, request=next(iter(self.releases)))
+    def require_unchanged(self) -> None:
+        """Fails if a file changed since its rows were counted."""
+        for file in self.files.values():
+            file.require_unchanged()
 
     @property
     def rows(self) -> int:
@@ -135,7 +121,7 @@ class Work:
         A second pass has no other files: all of them were counted in the first.
         """
         then = {path: LogFile(path, *rest) for path, *rest in saved.about["files"]}
-        if self.design.earlier is not None:
+        if self.design.previous:
             for path in then | self.files:
                 if self.files.get(path) != then.get(path):
                     raise InputError(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.core import Budget, release_event
-from tacit.design import Design
+from tacit.design import Design, DesignOptions
 from tacit.errors import InputError
 from tacit.logs.checkpoint import Checkpoint
 from tacit.logs.columns import LogColumns
@@ -19,7 +19,7 @@ from tacit.logs.problem_file import ProblemFile
 from tacit.logs.saving import load_design, load_partial
 from tacit.policy import Policy
 from tacit.progress import Progress
-from tacit.refinement import refine
+from tacit.residual.refine import refine
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Job:
         Until it is saved the first pass is there, and its release is in the ledger: a crash in
         between changes nothing.
         """
-        design = refine(work.design, policy, device=self.device, progress=show)
+        design = refine(policy, device=self.device, progress=show)
         again = Work(design, list(work.files.values()), self.columns, work.request)
         checkpoint.save(again)
         return again
@@ -103,10 +103,9 @@ class Job:
             horizon=max(self.horizon or self.spec.horizon or rows, rows),
             budget=self.budget,
             rng=seed,
-            rank=self.rank,
             unit="user" if self.columns.user else "record",
             passes=self.passes,
-            device=self.device,
+            options=DesignOptions(rank=self.rank, device=self.device),
             progress=show,
         )
         release_event(

@@ -17,12 +17,12 @@ def collect_here(
 ) -> None:
     """Counts what is not counted yet. `tick` is called when the sums and the notes agree."""
     counter = work.design.statistic(device)
-    show(work.look, work.counted, work.rows)
+    show(work.stage, work.counted, work.rows)
     for span in work.todo():
         with work.whole(span.file):
             for piece, statistic in count(counter, work.columns, span):
                 work.take(piece, statistic)
-                show(work.look, work.counted, work.rows)
+                show(work.stage, work.counted, work.rows)
                 tick()
 
 

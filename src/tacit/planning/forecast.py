@@ -9,26 +9,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tacit._typing import Floats
 from tacit.core import Budget
-from tacit.design import Design
+from tacit.decoder.observations import LinearObservation
+from tacit.design import Design, DesignOptions
 from tacit.design.choices import (
     COARSE_RANK,
-    NOISE,
-    SIGNAL,
     TUNING_POINTS,
     choose_landmarks,
     choose_layout,
     default_rank,
-    first_part,
+    noise_rho,
+    pass_budgets,
 )
-from tacit.design.earlier import WHOLE, clipping, reach_for
 from tacit.design.features import clipped
 from tacit.design.public import public_total
 from tacit.design.tuning import choose_tau, influence_quantile
@@ -36,14 +34,16 @@ from tacit.errors import InputError
 from tacit.kernels import Kernel
 from tacit.kernels.ard import lengthscales as lengthscales_of
 from tacit.kernels.ard import spread, with_lengthscales
-from tacit.planning.simulation import Look, Simulation
+from tacit.planning.simulation import Simulation
 from tacit.problem import Problem
 from tacit.progress import Progress, silent
+from tacit.residual import REWARDS, choose_clip, clipping
 
 FINER = 3  # reward functions are drawn on so many times as many points as there may be landmarks,
 LEAST = 500  # and on so many where the kernel has as many to tell
 TRUTHS = 4  # kernels that stand for a range of lengthscales
 MOST_ROUNDS = 10**9
+REPORTING_DELTA = 1e-6  # where the budget states none
 SMALLEST_EPSILON = 1e-3
 LARGEST_EPSILON = 100.0
 
@@ -77,37 +77,27 @@ def plan(
     horizon: int,
     budget: Budget,
     rng: np.random.Generator | int = 0,
-    rank: int | None = None,
-    signal: float = SIGNAL,
-    noise: float = NOISE,
     lengthscales: Sequence[float] | None = None,
     passes: int = 2,
+    options: DesignOptions | None = None,
     progress: Progress = silent,
 ) -> Plan:
     """Plans a study: the error to expect, what limits it, and the answers to the inverse questions.
 
-    `signal` and `noise` are guesses of the standard deviations of the reward function and of the
-    reward around it, in units of half the reward range. `lengthscales=(low, high)` says in which
-    range the true ones may lie where that is not known well; the problem's own are taken as true
-    otherwise. `looks=1` is for a study that looks at its records only once (see `tacit.refine`).
-    `rng` draws public coins; the default makes plans repeatable.
+    `options.signal` and `options.noise` are guesses of the standard deviations of the reward
+    function and of rewards around it, in units of half the reward range. `lengthscales=(low, high)`
+    says in which range the true ones may lie where that is not known well; the problem's own are
+    taken as true otherwise. `passes` is how often the release will read the records (see
+    `tacit.refine`). `rng` draws public coins; the default makes plans repeatable.
     """
     if not isinstance(horizon, int | np.integer) or horizon < 1:
         raise InputError(
             f"horizon must be a whole number of rounds of at least 1, got {horizon!r}."
         )
-    for name, value in (("signal", signal), ("noise", noise)):
-        if not (math.isfinite(value) and value > 0):
-            raise InputError(
-                f"{name} must be positive, got {value!r}: it is a standard deviation, 1 is half "
-                "the range."
-            )
+    options = options or DesignOptions()
     generator = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(rng)
     truths = _truths(problem, lengthscales)
-    rank = rank or default_rank(int(horizon))
-    return Plan(
-        problem, int(horizon), budget, generator, rank, signal, noise, truths, passes, progress
-    )
+    return Plan(problem, int(horizon), budget, generator, truths, passes, options, progress)
 
 
 def _truths(problem: Problem, lengthscales: Sequence[float] | None) -> list[Kernel]:
@@ -134,6 +124,15 @@ def _truths(problem: Problem, lengthscales: Sequence[float] | None) -> list[Kern
     ]
 
 
+class _Releases(NamedTuple):
+    """`tau` and clip of the first pass; all passes with and without privacy noise."""
+
+    tau: float
+    clip: float
+    private: list[LinearObservation]
+    exact: list[LinearObservation]
+
+
 class Plan:
     """A planned study. `plan.forecast` is about the study itself; the methods ask what if."""
 
@@ -143,26 +142,26 @@ class Plan:
         horizon: int,
         budget: Budget,
         rng: np.random.Generator,
-        rank: int,
-        signal: float,
-        noise: float,
         truths: Sequence[Kernel],
-        passes: int = 2,
+        passes: int,
+        options: DesignOptions,
         progress: Progress = silent,
     ) -> None:
         self.problem = problem
         self.horizon = horizon
         self.budget = budget
         self.passes = passes
-        self.signal = signal
-        self.noise = noise
-        self._rank = rank
+        self.options = options
+        self._rank = options.rank or default_rank(horizon)
         self._progress = progress
         progress("placing landmarks", 0, 2)
         # Landmarks for far more rounds than planned: what-if questions go up.
-        points = choose_landmarks(problem, 1.0 / (30 * horizon), max(FINER * rank, LEAST), rng)
+        most = max(FINER * self._rank, LEAST)
+        points = choose_landmarks(problem, 1.0 / (30 * horizon), most, rng)
         progress("placing landmarks", 1, 2)
-        self._simulation = Simulation(problem, points[:rank], points[rank:], truths, signal, rng)
+        landmarks = points[: self._rank]
+        finer = points[self._rank :]
+        self._simulation = Simulation(problem, landmarks, finer, truths, options.signal, rng)
         progress("placing landmarks", 2, 2)
 
     @cached_property
@@ -173,97 +172,96 @@ class Plan:
     def at(self, rounds: int, budget: Budget) -> Forecast:
         """The same for another number of rounds or another budget."""
         multipliers = self._multipliers(budget)
-        tau, q, s = self._tuned(rounds, multipliers[0], self.signal, self.noise)
-        passes, without = self._looks(rounds, tau, s, multipliers)
+        planned = self._releases(rounds, multipliers)
+        simulation = self._simulation
+        tau = planned.tau
+        s = planned.clip
         if budget.pure:
             scale = 2.0 * s / (budget.epsilon or math.inf)
             known = self.problem.generator is not None
-            errors = self._simulation.errors_of_draws(without[0], tau, rounds, scale, known)
+            errors = simulation.errors_of_draws(planned.exact[0], tau, rounds, scale, known)
         else:
-            errors = self._simulation.errors(passes)
-        nonprivate = float(np.mean(self._simulation.errors(without)))
-        uniform = self._simulation.uniform_error
-        d = self._simulation.d
+            errors = simulation.errors(planned.private)
+        nonprivate = float(np.mean(simulation.errors(planned.exact)))
+        uniform = simulation.uniform_error
         error = float(np.mean(errors))
+        d = simulation.d
+        needed = self._needed(tau / rounds)
+        q = simulation.influences(rounds, tau)
+        influence = float(np.sqrt(np.mean(np.sum(clipped(q, s) ** 2, axis=1))))
+        epsilon = budget.epsilon
+        if epsilon is None:
+            epsilon = budget.as_epsilon(REPORTING_DELTA)
+        low, high = np.quantile(errors, [0.05, 0.95])
         return Forecast(
             rounds=rounds,
-            epsilon=budget.epsilon if budget.epsilon is not None else budget.as_epsilon(1e-6),
-            delta=budget.delta or (0.0 if budget.pure else 1e-6),
+            epsilon=epsilon,
+            delta=budget.delta or (0.0 if budget.pure else REPORTING_DELTA),
             expected_error=self._unit * error,
-            band=(
-                self._unit * float(np.quantile(errors, 0.05)),
-                self._unit * float(np.quantile(errors, 0.95)),
-            ),
+            band=(self._unit * float(low), self._unit * float(high)),
             uniform_error=self._unit * uniform,
             nonprivate_error=self._unit * nonprivate,
-            rank=self._needed(tau / rounds),
+            rank=needed,
             tau=tau,
             clip=s,
-            public_points=public_total(self._needed(tau / rounds)),
+            public_points=public_total(needed),
             effective_dimension=float(np.sum(rounds * d / (rounds * d + tau))),
-            noise=2.0
-            * s
-            * multipliers[0]
-            * float(np.sqrt(np.mean(np.sum(clipped(q, s) ** 2, axis=1))))
-            * self._unit,
+            noise=2.0 * s * multipliers[0] * influence * self._unit,
             limited_by=self._limit(error, nonprivate, uniform),
         )
 
     def _multipliers(self, budget: Budget) -> list[float]:
         """Of the privacy noise in each pass."""
-        if budget.pure:
-            rhos = [(budget.epsilon or 0.0) ** 2 / 8]
-        elif self.passes == 1:
-            rhos = [budget.gaussian * choose_layout(self.problem, 1, budget).influence_share]
-        else:
-            first = first_part(budget)
-            rhos = [
-                first.gaussian * choose_layout(self.problem, 1, budget, first=True).influence_share,
-                (budget.gaussian - first.gaussian)
-                * choose_layout(self.problem, 1, budget).influence_share,
-            ]
-        return [1.0 / math.sqrt(2.0 * rho) for rho in rhos]
+        passes = 1 if budget.pure or self.options.plain else self.passes
+        found = []
+        for i, part in enumerate(pass_budgets(budget, passes)):
+            layout = choose_layout(self.problem, 1, part, self.options, last=i == passes - 1)
+            found.append(1.0 / math.sqrt(2.0 * noise_rho(part) * layout.influence_share))
+        return found
 
     def _tuned(
         self, rounds: int, multiplier: float, signal: float, noise: float
-    ) -> tuple[float, Floats, float]:
-        """(tau, influences, clip)"""
+    ) -> tuple[float, float]:
+        """(tau, clip)"""
         top = slice(-COARSE_RANK, None)  # tau hardly depends on the small eigenvalues
-        Phi = self._simulation.Phi
-        d = self._simulation.d
         tau = choose_tau(
-            Phi[:TUNING_POINTS, top],
-            d[top],
+            self._simulation.Phi[:TUNING_POINTS, top],
+            self._simulation.d[top],
             horizon=rounds,
             multiplier=multiplier,
             signal=signal,
             noise=noise,
         )
-        q = self._simulation.influences(rounds, tau)
-        return tau, q, influence_quantile(q)
+        return tau, influence_quantile(self._simulation.influences(rounds, tau))
 
-    def _looks(
-        self, rounds: int, tau: float, s: float, multipliers: Sequence[float]
-    ) -> list[list[Look]]:
-        """What the releases will be like, and the same without privacy noise."""
-        look = self._simulation.look
-        variance = self.signal**2 + self.noise**2
-        found = [
-            [first] for first in look(rounds, tau, s, variance, [2.0 * s * multipliers[0], 0.0])
-        ]
-        if len(multipliers) == 2:
-            error = self._simulation.left(found[0][0])
-            reach, gain = found_reach = reach_for(error, self.noise)
-            told = error if found_reach != WHOLE else self.signal
-            variance = told**2 + self.noise**2
-            tau, _, s = self._tuned(rounds, multipliers[1], told / reach, self.noise / reach)
-            square = clipping(reach / math.sqrt(variance))[1] if found_reach != WHOLE else 1.0
-            sigmas = [2.0 * s * reach * multipliers[1], 0.0]
-            for passes, second in zip(
-                found, look(rounds, tau, s, square * variance, sigmas, gain), strict=True
-            ):
-                passes.append(second.beside(passes[0]))
-        return found
+    def _releases(self, rounds: int, multipliers: Sequence[float]) -> _Releases:
+        """What the release of each pass will be like, with and without privacy noise."""
+        noise = self.options.noise
+        signal = self.options.signal
+        residual = REWARDS
+        kept = 1.0
+        private: list[LinearObservation] = []
+        exact: list[LinearObservation] = []
+        tuned: list[tuple[float, float]] = []
+        for multiplier in multipliers:
+            if private:  # a residual pass: records add what the passes before it left unexplained
+                error = self._simulation.unexplained(private)
+                residual = choose_clip(error, noise)
+                signal = self.options.signal if residual == REWARDS else error
+                kept = 1.0
+                if residual != REWARDS:
+                    _, kept = clipping(residual.residual_clip / math.hypot(signal, noise))
+            r = residual.residual_clip
+            tau, s = self._tuned(rounds, multiplier, signal / r, noise / r)
+            tuned.append((tau, s))
+            mean_square = kept * (signal**2 + noise**2)
+            sigmas = [2.0 * s * r * multiplier, 0.0]
+            noisy, without = self._simulation.observations(
+                rounds, tau, s, mean_square, residual.attenuation, sigmas
+            )
+            private.append(noisy)
+            exact.append(without)
+        return _Releases(*tuned[0], private, exact)
 
     def rounds_for(self, error: float) -> int:
         """The fewest rounds whose expected error is at most `error`, to within 5 %."""
@@ -324,18 +322,21 @@ class Plan:
         )
 
     def design(
-        self, *, rng: np.random.Generator | int, unit: str = "record", progress: Progress = silent
+        self,
+        *,
+        rng: np.random.Generator | int,
+        unit: str = "record",
+        progress: Progress = silent,
     ) -> Design:
-        """The design of the planned study, or of its first pass: its rounds, budget, rank and tau."""
+        """The design of the first pass of the planned study: its rounds, budget, rank and tau."""
         return Design.build(
             self.problem,
             horizon=self.horizon,
             budget=self.budget,
             rng=rng,
             unit=unit,
-            rank=self._rank,
-            tau=self.forecast.tau,
             passes=self.passes,
+            options=replace(self.options, rank=self._rank, tau=self.forecast.tau),
             progress=progress,
         )
 

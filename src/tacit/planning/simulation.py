@@ -13,46 +13,27 @@ by context. Nothing here grows with `T`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from tacit._typing import Floats, Rng
-from tacit.design.earlier import shared_noise
+from tacit.decoder.observations import LinearObservation, combined, innovations
 from tacit.design.features import Features, chunks, shrinkage
 from tacit.kernels import Kernel
 from tacit.numerics import linalg
 from tacit.problem import Problem
 from tacit.single_decision.scoring import Trial
 
-# public points behind every expectation: so many at least, and for each landmark
+# Public points behind every expectation: so many at least, and so many for each landmark.
 POINTS = 4096
 POINTS_EACH = 16
 CONTEXTS = 32  # where the error is read off
-FUNCTIONS = (
-    256,
-    1024,
-)  # reward functions drawn from the prior: the more, the fewer landmarks there are
+# Reward functions drawn from the prior, at least and at most: more where there are fewer landmarks.
+FUNCTIONS = (256, 1024)
 CHUNK = 256  # points at a time: kernel rows that the cache holds
 ROUNDING = 1e-9  # of a kernel that is at most 1: less than matters, enough for a factorisation
-
-
-@dataclass(frozen=True, eq=False)
-class Look:
-    """One release: b = G theta + R + noise of covariance N."""
-
-    G: Floats
-    R: Floats  # T E[q_s g], for each function
-    N: Floats
-    energy: Floats  # n E[q_s q_s']
-    c: float  # the mean square of what records add: N = c energy + privacy noise
-
-    def beside(self, first: Look) -> Look:
-        """What this tells that `first` did not: the same people came (see `tacit.decoder`)."""
-        X = shared_noise((first.c, self.c), (first.energy, self.energy))
-        K = np.linalg.solve(first.N, X).T
-        return replace(self, G=self.G - K @ first.G, R=self.R - K @ first.R, N=self.N - K @ X)
 
 
 class Simulation:
@@ -105,28 +86,29 @@ class Simulation:
     def uniform_error(self) -> float:
         return float(np.mean(self._best - self.values.mean(axis=1)))
 
-    def errors(self, passes: Sequence[Look]) -> Floats:
-        """The error rate of each function after one pass at the records, or after two: the second
-        is told how far the rewards are from what the first one learned."""
+    def errors(self, passes: Sequence[LinearObservation]) -> Floats:
+        """The error rate of each function after so many passes over the same people."""
         rng = np.random.default_rng(self._seed)
+        noisy = []
+        for observation in innovations(passes):
+            noise = linalg.cholesky(observation.N) @ rng.normal(size=observation.b.shape)
+            noisy.append(replace(observation, b=observation.b + noise))
+        seen = combined(noisy)
         guesses = []
         each = self._theta[0].shape[1]
-        for i, (B, theta) in enumerate(zip(self._roots, self._theta, strict=True)):
-            mine = slice(i * each, (i + 1) * each)
-            # theta = B t, t ~ N(0, C); each pass sees b = H (t - t0) + noise, t0 the mean so far
-            mean = np.zeros(theta.shape)
-            CB = self.signal**2 * B.T
-            for look in passes:
-                noise = linalg.cholesky(look.N) @ rng.normal(size=theta.shape)
-                seen = look.G @ (theta - B @ mean) + look.R[:, mine] + noise
-                HC = look.G @ CB.T  # the covariance of what is seen with t
-                S = linalg.cholesky(HC @ (look.G @ B).T + look.N)
-                half = linalg.solve_lower(S, HC)
-                mean = mean + half.T @ linalg.solve_lower(S, seen)
-                if look is not passes[-1]:
-                    CB = CB - half.T @ (half @ B.T)
-            guesses.append(B @ mean)
+        for i, B in enumerate(self._roots):
+            z = seen.z[:, i * each : (i + 1) * each]
+            # theta = B t, t ~ N(0, v I), z = H t + noise:  E[t] = v H' (v H H' + I)^-1 z
+            H = seen.A @ B
+            S = linalg.cholesky(self._prior * H @ H.T + np.eye(len(H)))
+            half = linalg.solve_lower(S, H)
+            guesses.append(self._prior * B @ (half.T @ linalg.solve_lower(S, z)))
         return self._lost(np.hstack(guesses))
+
+    @property
+    def _prior(self) -> float:
+        """v, the prior variance of the reward function."""
+        return self.signal**2
 
     def _lost(self, theta: Floats) -> Floats:
         """The error rate of each function for who decides by these guesses of it."""
@@ -142,61 +124,66 @@ class Simulation:
         return float(np.mean(self._lost(np.hstack(self._theta) + fit)))
 
     def errors_of_draws(
-        self, look: Look, tau: float, rounds: int, scale: float, known: bool
+        self, observation: LinearObservation, tau: float, rounds: int, scale: float, known: bool
     ) -> Floats:
-        """The same for one decision at a time (`tacit.single_decision.scoring`): `look` has no
-        privacy noise, what one record can move it by is `scale` times epsilon. It is known who
-        comes, or it is not."""
+        """The same for one decision at a time (`tacit.single_decision.scoring`).
+
+        `observation` has no privacy noise; one record can move it by `scale` times epsilon. `known`
+        says whether it is known who comes.
+        """
         rng = np.random.default_rng(self._seed)
-        theta = np.hstack(self._theta)
-        b = look.G @ theta + look.R + linalg.root(look.N) @ rng.normal(size=theta.shape)
+        b = observation.b
+        b = b + linalg.root(observation.N) @ rng.normal(size=b.shape)
         Phi = self._grid.reshape(*self.values.shape[:2], -1)
-        trial = Trial(
-            Phi, look.G, look.N, b, self.values, rng.exponential(size=self.values.shape), scale
-        )
+        flips = rng.exponential(size=self.values.shape)
+        trial = Trial(Phi, observation.G, observation.N, b, self.values, flips, scale)
         paper = np.diag(1.0 / np.sqrt(rounds * self.d + tau))
-        maps = trial.candidates(paper) if known else [paper]
+        maps = list(trial.candidates(paper)) if known else [paper]
         return min((trial.errors(H) for H in maps), key=lambda errors: float(errors.mean()))
 
-    def left(self, look: Look) -> float:
-        """The standard deviation of what one pass has not learned of the reward function."""
+    def unexplained(self, passes: Sequence[LinearObservation]) -> float:
+        """The standard deviation of what the passes leave unknown of the reward function."""
+        seen = combined(innovations(passes))
+        v = self._prior
         variance = []
         for B in self._roots:
-            H = look.G @ B
-            half = linalg.solve_lower(linalg.cholesky(self.signal**2 * H @ H.T + look.N), H @ B.T)
-            learned = self.signal**4 * float(np.sum(self.d * np.sum(half * half, axis=0)))
-            variance.append(self.signal**2 - learned)  # kernels are 1 on the diagonal
+            H = seen.A @ B
+            S = linalg.cholesky(v * H @ H.T + np.eye(len(H)))
+            half = linalg.solve_lower(S, H @ B.T)
+            learned = v**2 * float(np.sum(self.d * np.sum(half * half, axis=0)))
+            variance.append(v - learned)  # kernels are 1 on the diagonal
         return max(float(np.mean(variance)), 0.0) ** 0.5
 
     def influences(self, rounds: int, tau: float) -> Floats:
-        """At the public points."""
+        """q at the public points."""
         return self.Phi / np.sqrt(rounds * self.d + tau)
 
-    def look(
+    def observations(
         self,
         rounds: int,
         tau: float,
-        s: float,
-        variance: float,
+        clip: float,
+        mean_square: float,
+        attenuation: float,
         sigmas: Sequence[float],
-        gain: float = 1.0,
-    ) -> list[Look]:
-        """Influences clipped at `s`; `variance` is the mean square of what a record adds, `sigmas`
-        are standard deviations of the privacy noise, one for each pass returned, `gain` what
-        clipping residuals leaves of the signal."""
+    ) -> list[LinearObservation]:
+        """Expected releases of one pass, one for each standard deviation of the privacy noise.
+
+        `mean_square` is that of what records add, `attenuation` what clipping residuals leaves of
+        the signal. `b` is the expected vector for each of the functions, without noise.
+        """
         q = self.influences(rounds, tau)
-        shrunk = shrinkage(q, s)[:, None]
-        qs = q * shrunk
-        root = self.Phi * np.sqrt(shrunk)
-        G = (
-            gain * rounds / np.sqrt(rounds * self.d + tau)[:, None] * (root.T @ root) / len(q)
-        )  # T E[q_s phi']
-        R = gain * rounds * qs.T @ self._g / len(q)
-        energy = rounds * (qs.T @ qs) / len(q)
-        return [
-            Look(G, R, variance * energy + sigma**2 * np.eye(self.rank), energy, variance)
-            for sigma in sigmas
-        ]
+        weight = shrinkage(q, clip)[:, None]
+        qs = q * weight
+        root = self.Phi * np.sqrt(weight)
+        # T E[q_s phi'], in the eigenbasis where q = phi / sqrt(T d + tau)
+        G = rounds / np.sqrt(rounds * self.d + tau)[:, None] * (root.T @ root) / len(q)
+        G = attenuation * G
+        left_over = attenuation * rounds * qs.T @ self._g / len(q)  # T E[q_s g]
+        b = G @ np.hstack(self._theta) + left_over
+        sampling = rounds * (qs.T @ qs) / len(q)
+        noises = [mean_square * sampling + sigma**2 * np.eye(self.rank) for sigma in sigmas]
+        return [LinearObservation(b, G, N, sampling, mean_square) for N in noises]
 
 
 class _Drawn:

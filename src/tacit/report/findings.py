@@ -113,7 +113,7 @@ class Findings:
             "guarantee": asdict(policy.guarantee),
             "receipt": policy.receipt,
             "records": policy.facts.get("records"),
-            "rank": len(policy.landmarks),
+            "rank": len(policy.posterior.landmarks),
             "contexts": [
                 {
                     "name": matter.axis.name,

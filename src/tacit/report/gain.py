@@ -43,21 +43,19 @@ class Gain:
 def measure(view: View, C: Floats, X: Floats) -> Gain:
     """The gain of the chosen actions `X` in the contexts `C`."""
     W, h = _contrasts(view, C, X)
-    kappa = np.einsum(
-        "s,nsr->nr", h, view.rows(W.reshape(-1, W.shape[2])).reshape(*W.shape[:2], -1)
-    )
-    own, all_pairs = _prior(view, W, h)
     posterior = view.policy.posterior
+    rows = posterior.kernel_rows(W.reshape(-1, W.shape[2])).reshape(*W.shape[:2], -1)
+    kappa = np.einsum("s,nsr->nr", h, rows)
+    own, all_pairs = _prior(view, W, h)
     unit = view.half_range
-    mean = kappa @ posterior.weights
-    whole = kappa.mean(axis=0)
-    variance = posterior.scale * own - np.sum((kappa @ posterior.reduction) * kappa, axis=1)
-    whole_variance = posterior.scale * all_pairs - float(whole @ posterior.reduction @ whole)
+    mean = posterior.functional_mean(kappa)
+    variance = posterior.functional_variance(kappa, own)
+    average_variance = float(posterior.functional_variance(kappa.mean(axis=0), all_pairs))
     return Gain(
         mean=mean * unit,
-        std=np.sqrt(np.maximum(variance, 0.0)) * unit,
+        std=np.sqrt(variance) * unit,
         average=float(mean.mean()) * unit,
-        average_std=float(np.sqrt(max(whole_variance, 0.0))) * unit,
+        average_std=float(np.sqrt(average_variance)) * unit,
     )
 
 

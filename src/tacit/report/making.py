@@ -29,7 +29,7 @@ NAMES = {"tau": "Tau", "context_share": "Context share", "plain": "Plain release
 
 def facts(policy: Policy) -> list[tuple[str, str, str]]:
     """Name, value and meaning of each public fact, the ones people ask for first."""
-    known = {"rank": len(policy.landmarks)} | policy.facts
+    known = {"rank": len(policy.posterior.landmarks)} | policy.facts
     order = [name for name in MEANS if name in known] + [
         name for name in known if name not in MEANS
     ]
@@ -51,14 +51,14 @@ def facts(policy: Policy) -> list[tuple[str, str, str]]:
         ),
         (
             "Energy",
-            f"{posterior.energy:.3g}",
+            f"{posterior.mean_square:.3g}",
             "mean square of the rewards, or of what a second pass adds",
         ),
         *(
             [
                 (
                     "Level",
-                    f"{posterior.level:.3g}",
+                    f"{posterior.mean_reward:.3g}",
                     "mean of the rewards, over which this page shows advantages",
                 )
             ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,8 +11,6 @@ from tacit._typing import Floats
 from tacit.kernels import Separable
 from tacit.policy import Policy
 from tacit.report.frames import Frame
-
-ROWS = 2048  # kernel rows at a time
 
 
 @dataclass(frozen=True)
@@ -66,32 +63,10 @@ class View:
         return self.policy.decide_points(C)
 
     def mean(self, X: Floats, C: Floats) -> Floats:
-        """mean(w) = k_U(w)' weights"""
-        weights = self.policy.posterior.weights
-        return self.policy.problem.unscale_reward(
-            self._by_rows(np.hstack([X, C]), lambda k_U, _: k_U @ weights)
-        )
+        """The expected reward of each action in its context."""
+        return self.policy.problem.unscale_reward(self.policy.posterior.mean(np.hstack([X, C])))
 
     def std(self, X: Floats, C: Floats) -> Floats:
-        """var(w) = v k(w, w) - k_U(w)' reduction k_U(w)"""
-        posterior = self.policy.posterior
-        k = self.policy.problem.k
-
-        def variance(k_U: Floats, W: Floats) -> Floats:
-            return posterior.scale * k.diagonal(W) - np.sum(
-                (k_U @ posterior.reduction) * k_U, axis=1
-            )
-
-        return (
-            np.sqrt(np.maximum(self._by_rows(np.hstack([X, C]), variance), 0.0)) * self.half_range
-        )
-
-    def rows(self, W: Floats) -> Floats:
-        """k_U(w) of joint points"""
-        return self._by_rows(W, lambda k_U, _: k_U)
-
-    def _by_rows(self, W: Floats, of: Callable[[Floats, Floats], Floats]) -> Floats:
-        k = self.policy.problem.k
-        U = self.policy.landmarks
-        chunks = (W[start : start + ROWS] for start in range(0, len(W), ROWS))
-        return np.concatenate([of(np.asarray(k(chunk, U)), chunk) for chunk in chunks])
+        """Its posterior standard deviation."""
+        variance = self.policy.posterior.variance(np.hstack([X, C]))
+        return np.sqrt(variance) * self.half_range

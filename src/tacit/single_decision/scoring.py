@@ -19,8 +19,8 @@ import numpy as np
 
 from tacit._typing import Floats
 from tacit.design import Design
-from tacit.design.choices import NOISE, SIGNAL
 from tacit.design.features import KernelMap
+from tacit.design.options import NOISE, SIGNAL
 from tacit.numerics import linalg
 
 SMOOTHING = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
@@ -92,8 +92,8 @@ def _trial(design: Design, epsilon: float) -> Trial:
     contexts = problem.draw_contexts(CONTEXTS, rng)
     points = np.hstack([np.tile(menu, (CONTEXTS, 1)), np.repeat(contexts, len(menu), axis=0)])
     Phi = design.features(points).reshape(CONTEXTS, len(menu), -1)
-    G = T * law.signal
-    N = T * (SIGNAL**2 + NOISE**2) * law.energy
+    G = T * law.cross
+    N = T * (SIGNAL**2 + NOISE**2) * law.square
     theta = SIGNAL * rng.normal(size=(design.rank, FUNCTIONS))
     b = G @ theta + linalg.root(N) @ rng.normal(size=theta.shape)
     f = Phi @ theta

@@ -41,7 +41,7 @@ from tacit.core.ledger import Ledger
 from tacit.core.users import user_key
 from tacit.errors import InputError, StateError
 
-SCHEMA = 1
+SCHEMA = 2
 PAGE = 8192
 
 _study = Table(
@@ -55,10 +55,10 @@ _study = Table(
     Column("created", Float, nullable=False),
     Column("closed", Integer),  # the number of rounds at release; no round is asked after it is set
 )
-_second = Table(  # the design of the second pass, once the first was released
-    "tacit_second_look",
+_passes = Table(  # the designs of passes after the first, once the one before was released
+    "tacit_passes",
     metadata,
-    Column("id", Integer, CheckConstraint("id = 1"), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
     Column("design", Text, nullable=False),
     Column("arrays", LargeBinary, nullable=False),
 )
@@ -200,25 +200,27 @@ class Store:
             is not None
         )
 
-    def second(self) -> tuple[dict[str, Any], dict[str, Floats]] | None:
-        """The design of the second pass, if there is one."""
-        row = perform(
-            self.engine, lambda connection: connection.execute(select(_second)).one_or_none()
-        )
-        return None if row is None else (json.loads(row.design), _unpack(bytes(row.arrays)))
+    def design_of_pass(self, number: int) -> tuple[dict[str, Any], dict[str, Floats]] | None:
+        """The design of a pass after the first, as facts and arrays, if it was written down."""
+        query = select(_passes).where(_passes.c.number == number)
+        row = perform(self.engine, lambda connection: connection.execute(query).one_or_none())
+        if row is None:
+            return None
+        return json.loads(row.design), _unpack(bytes(row.arrays))
 
-    def keep_second(
-        self, facts: dict[str, Any], arrays: dict[str, Floats]
+    def keep_design_of_pass(
+        self, number: int, facts: dict[str, Any], arrays: dict[str, Floats]
     ) -> tuple[dict[str, Any], dict[str, Floats]]:
         """Writes it down, unless somebody else did: everybody goes on with what is written."""
-        row = {"id": 1, "design": json.dumps(facts), "arrays": _pack(arrays)}
+        row = {"number": number, "design": json.dumps(facts), "arrays": _pack(arrays)}
+        there = select(_passes.c.number).where(_passes.c.number == number)
 
         def attempt(connection: Connection) -> None:
-            if connection.execute(select(_second.c.id)).one_or_none() is None:
-                connection.execute(insert(_second).values(row))
+            if connection.execute(there).one_or_none() is None:
+                connection.execute(insert(_passes).values(row))
 
         perform(self.engine, attempt, queue=_study)
-        kept = self.second()
+        kept = self.design_of_pass(number)
         assert kept is not None
         return kept
 

@@ -4,28 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tacit._typing import Floats
-from tacit.core import Budget, Ledger, release_event
+from tacit.core import Budget, Ledger
 from tacit.core.database import connect
-from tacit.design import Design
+from tacit.design import Design, DesignOptions
 from tacit.domains import record_points
 from tacit.errors import InputError
+from tacit.passes import release_on, release_passes, require_room
 from tacit.policy import Policy
 from tacit.problem import Problem
 from tacit.progress import Progress, silent
 from tacit.quiet import quiet
-from tacit.refinement import refine
+from tacit.residual.refine import refine
 from tacit.single_decision.decision import release_decision
 from tacit.statistic import Statistic
 from tacit.study.store import Store
 from tacit.tables import labels, number
 
 RELEASE = "release"
-FIRST_LOOK = "first pass"
 
 
 @dataclass(frozen=True)
@@ -61,37 +62,36 @@ class Study:
         *,
         horizon: int,
         budget: Budget,
-        rng: np.random.Generator | int | None = None,
+        unit: str = "record",
         passes: int = 2,
+        options: DesignOptions | None = None,
         progress: Progress = silent,
-        **design: Any,
     ) -> Study:
-        """Builds the design (see `Design.build` for further options) and the study that will follow
-        it.
+        """Builds the design (see `Design.build`) and the study that will follow it.
 
-        `rng` draws the design's public coins; by default they come from the operating system. At
-        its release a study looks at its rounds twice, which is more accurate at the same budget
-        (see `tacit.refine`); `passes=1` does not.
+        The design's public coins come from the operating system unless `options` have a seed. At
+        its release a study reads its rounds in two `passes`, which is more accurate at the same
+        budget than one (see `tacit.refine`).
         """
         if problem.play is not None:
             raise InputError(
                 "a Study plays uniformly: `play` is for data that was logged some other way."
             )
+        options = options or DesignOptions()
         store = Store(connect(url))
         store.require_empty()
-        spec = problem.spec()
-        coins = np.random.default_rng() if rng is None else rng
-        built = Design.build(
+        design = Design.build(
             problem,
             horizon=horizon,
             budget=budget,
-            rng=coins,
+            rng=options.coins(),
+            unit=unit,
             passes=passes,
+            options=options,
             progress=progress,
-            **design,
         )
-        store.create(spec, built.facts(), built.arrays(), budget)
-        return cls(store, built)
+        store.create(problem.spec(), design.facts(), design.arrays(), budget)
+        return cls(store, design)
 
     @classmethod
     def open(cls, url: str, *, kernel: Any = None) -> Study:
@@ -173,18 +173,14 @@ class Study:
         Called again, here or in another process, it returns the same policy: never a fresh draw,
         never a second charge.
         """
-        whole = self.design.whole or self.design.budget
-        measure = self.ledger.account().measure
-        event = release_event(self.design.encoding, whole, measure)
         if not self._store.closed():
-            self.ledger.require_room(event)  # a pure budget fails here, before closing
+            require_room(self.ledger, self.design, RELEASE)  # fails before closing
         rounds = self._store.close()
-        if self.design.whole is None:
-            return self._statistic(rounds, progress).release(ledger=self.ledger, request=RELEASE)
-        first = self._statistic(rounds, progress).release(ledger=self.ledger, request=FIRST_LOOK)
-        second = self._second(first, progress)
-        return self._statistic(rounds, progress, second).release(
-            ledger=self.ledger, request=RELEASE
+        return release_passes(
+            self.design,
+            collect=partial(self._statistic, rounds, progress),
+            release=release_on(self.ledger, RELEASE),
+            following=partial(self._following, progress),
         )
 
     def release_decision(
@@ -195,7 +191,7 @@ class Study:
 
         The study goes on. The same `request` returns the same decision, free of charge.
         """
-        statistic = self._statistic(self.asked, silent)
+        statistic = self._statistic(self.asked, silent, self.design)
         return release_decision(
             statistic,
             context,
@@ -205,19 +201,17 @@ class Study:
             candidates=candidates,
         )
 
-    def _second(self, first: Policy, progress: Progress) -> Design:
-        """The design of the second pass: written down before it is used, so that every process has
-        the same."""
-        kept = self._store.second()
+    def _following(self, progress: Progress, policy: Policy) -> Design:
+        """The design of the next pass, written down before it is used: every process has the same."""
+        number = len(policy.releases) + 1
+        kept = self._store.design_of_pass(number)
         if kept is None:
-            design = refine(self.design, first, progress=progress)
-            kept = self._store.keep_second(design.facts(), design.arrays())
+            design = refine(policy, progress=progress)
+            kept = self._store.keep_design_of_pass(number, design.facts(), design.arrays())
         return Design.restore(self.problem, *kept)
 
-    def _statistic(
-        self, rounds: int, progress: Progress, design: Design | None = None
-    ) -> Statistic:
-        statistic = (design or self.design).statistic()
+    def _statistic(self, rounds: int, progress: Progress, design: Design) -> Statistic:
+        statistic = design.statistic()
         for points, y, users in self._store.rounds(rounds):
             statistic.add_points(points, y, users)
             progress("adding rounds", statistic.records, rounds)

@@ -1,0 +1,79 @@
+"""How a design is built: regularisation, landmarks, whitening, clip, moments. Public coins only."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from tacit._typing import Floats, Rng
+from tacit.core import Budget
+from tacit.design.choices import choose_landmarks, default_rank, tune
+from tacit.design.features import Features, Moments
+from tacit.design.options import DesignOptions
+from tacit.design.public import PublicPoints, largest_influence, moments_over, second_moment
+from tacit.design.tuning import influence_quantile
+from tacit.numerics import linalg
+from tacit.numerics.engine import engine
+from tacit.problem import Problem
+from tacit.progress import Progress
+
+CLIP_POINTS = 8192
+GENERATOR_SAMPLE = 16_384  # contexts of the problem's generator that are kept for the decoder
+
+
+class Assembly(NamedTuple):
+    """The computed parts of a design."""
+
+    features: Features
+    whitening: Floats
+    tau: float
+    clip: float
+    moments: Moments
+    generator_sample: Floats | None
+
+
+def assemble(
+    problem: Problem,
+    horizon: int,
+    budget: Budget,
+    rng: Rng,
+    options: DesignOptions,
+    spectrum: tuple[Floats, Floats] | None,
+    progress: Progress,
+) -> Assembly:
+    """The parts of a design whose pass spends `budget`.
+
+    `spectrum` are eigenvalues and eigenvectors of E[phi phi'], estimated unless they are known.
+    """
+    points = PublicPoints(problem, options.public_points, rng)
+    on = engine(options.device)
+    progress("choosing tau and landmarks", 0, 2)
+    tau = options.tau
+    if tau is None:
+        tau = tune(problem, horizon, budget, options, rng)
+    progress("choosing tau and landmarks", 1, 2)
+    landmarks = options.landmarks
+    if landmarks is None:
+        rank = options.rank or default_rank(horizon)
+        landmarks = choose_landmarks(problem, tau / horizon, rank, rng)
+    features = Features.on(problem.k, landmarks)
+    progress("choosing tau and landmarks", 2, 2)
+
+    if spectrum is None:
+        spectrum = linalg.eigh(second_moment(features, points, on, progress))
+    d, V = spectrum
+    scale = np.sqrt(horizon * np.maximum(d, 0.0) + tau)
+    # The symmetric root has no free signs: the same coins give the same design on every machine.
+    A = (V / scale) @ V.T
+    clip = options.clip
+    if clip is None:
+        clip = influence_quantile(features(points.take(CLIP_POINTS)) @ A.T)
+    elif math.isinf(clip):
+        clip = largest_influence(features, A, points)
+    moments = moments_over(features, A, clip, points, on, progress)
+    sample = None
+    if problem.generator is not None:
+        sample = problem.draw_contexts(GENERATOR_SAMPLE, rng)
+    return Assembly(features, A, float(tau), float(clip), moments, sample)

@@ -1,0 +1,76 @@
+"""How a design is built, as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tacit._typing import Floats
+from tacit.errors import InputError
+from tacit.numerics.engine import Engine
+
+# Expected standard deviations of the reward function and of rewards around it; 1 is half their range.
+SIGNAL = 0.3
+NOISE = 0.3
+
+
+@dataclass(frozen=True, eq=False)
+class DesignOptions:
+    """Choices of a design. What is left out is chosen by predicted accuracy.
+
+    | option | what it is |
+    |---|---|
+    | `rank` | the largest number of landmarks; 500, or up to 1000 for far more rounds |
+    | `tau` | the regularisation |
+    | `clip` | the largest influence of a record; `math.inf` is the paper's, without a clip |
+    | `context_share` | of the budget, to learn who comes: 0.15, or 0.05 to check a generator |
+    | `signal`, `noise` | guesses of the standard deviations of the reward function and of rewards around it, in units of half the reward range |
+    | `plain` | release USCA's own statistic and nothing else, in one pass |
+    | `seed` | of the design's public coins; drawn by the operating system otherwise |
+    | `device` | where products are computed: "cuda" for a GPU, NumPy otherwise |
+    | `landmarks`, `public_points` | for experts: given points in unit coordinates (or how many public points to draw) |
+    """
+
+    rank: int | None = None
+    tau: float | None = None
+    clip: float | None = None
+    context_share: float | None = None
+    signal: float = SIGNAL
+    noise: float = NOISE
+    plain: bool = False
+    seed: int | None = None
+    device: str | Engine | None = None
+    landmarks: Floats | None = None
+    public_points: Floats | int | None = None
+
+    def __post_init__(self) -> None:
+        if self.rank is not None and (not _whole(self.rank) or self.rank < 1):
+            raise InputError(f"rank must be a whole number of at least 1, got {self.rank!r}.")
+        for name in ("tau", "clip"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise InputError(f"{name} must be positive, got {value!r}.")
+        for name in ("signal", "noise"):
+            value = getattr(self, name)
+            if not (np.isfinite(value) and value > 0):
+                raise InputError(
+                    f"{name} must be positive, got {value!r}: it is a standard deviation, 1 is half "
+                    "the reward range."
+                )
+        if self.context_share is not None and not 0 <= self.context_share < 0.9:
+            raise InputError(
+                f"context_share must be in [0, 0.9), got {self.context_share!r}: it is a share of "
+                "the budget."
+            )
+        if self.seed is not None and (not _whole(self.seed) or self.seed < 0):
+            raise InputError(f"seed must be a whole number of at least 0, got {self.seed!r}.")
+
+    def coins(self) -> np.random.Generator:
+        """The generator of the public coins: seeded, or from the operating system."""
+        return np.random.default_rng(self.seed)
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)

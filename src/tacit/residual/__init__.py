@@ -1,0 +1,16 @@
+"""Residual releases: further passes over the same records, which then add only what is not known yet.
+
+    b2 = sum_i q_s(w_i) clip((y_i - m - f1(w_i)) / r, -1, 1)
+
+`f1` is the reward function as the releases so far have it, `m` the mean reward where `f1` is an
+advantage. Residuals are smaller than rewards: at the same budget there is `r` times as much privacy
+noise, and less noise from who happened to come. Every release is linear in the reward function, so
+the decoder can use all of them together.
+
+`refine` (in `tacit.residual.refine`) makes the design of the next pass from a released policy.
+"""
+
+from tacit.residual.clipping import REWARDS, Clip, choose_clip, clipping
+from tacit.residual.target import Residual
+
+__all__ = ["REWARDS", "Clip", "Residual", "choose_clip", "clipping"]
