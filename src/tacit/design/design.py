@@ -112,7 +112,7 @@ class Design:
         """
         rng = _generator(rng)
         _check(horizon, budget, rank, tau, clip, context_share)
-        private_sum(Encoding(rank=1, horizon=horizon), unit)  # an unknown unit fails here
+        private_sum(Encoding(size=1, horizon=horizon), unit)  # an unknown unit fails here
         whole, budget = (budget, first_part(budget)) if _twice(budget, passes) else (None, budget)
         points = PublicPoints(problem, public_points, rng)
         progress("choosing tau and landmarks", 0, 2)
@@ -183,7 +183,7 @@ class Design:
     @property
     def encoding(self) -> Encoding:
         """The public shape of a contribution: integers, bits, bound."""
-        return Encoding(rank=self.layout.size, horizon=self.horizon)
+        return Encoding(size=self.layout.size, horizon=self.horizon)
 
     @property
     def spectrum(self) -> tuple[Floats, Floats]:
