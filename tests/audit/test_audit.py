@@ -237,7 +237,7 @@ def test_the_attacks_are_sharp(quick: dict[str, Any]) -> None:
 def test_exact_choices_stay_within_epsilon_and_permute_and_flip_attains_it(candidates: int) -> None:
     from tacit.audit.selection import neighbour_scores
 
-    found = neighbour_scores(tacit.core.Encoding(rank=2, horizon=4096), candidates=candidates)
+    found = neighbour_scores(tacit.core.Encoding(size=2, horizon=4096), candidates=candidates)
     for event in (PermuteAndFlip(1.0), Exponential(1.0)):
         a, b = (laws.choice_law(found.scores(side), event, found.delta) for side in (0, 1))
         log_ratio = np.log(a[:2]) - np.log(b[:2])
@@ -297,7 +297,7 @@ def test_a_study_is_audited_by_its_settings_and_none_of_its_rounds_is_read(tmp_p
         "Gaussian release, record",
     } <= names_of(report)
     assert {"odd cells, record", "odd questions, record"} <= names_of(report)
-    assert f"{bandit.design.encoding.rank} coordinates" in next(
+    assert f"{bandit.design.encoding.size} coordinates" in next(
         check.about for check in report.checks if check.name == "coordinates of a release"
     )
     assert "contribution, user" not in names_of(report)

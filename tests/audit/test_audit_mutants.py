@@ -147,7 +147,7 @@ def test_a_release_goes_to_any_ledger_with_any_options() -> None:
         return release_gaussian(*arguments)
 
     common: dict[str, Any] = {
-        "encoding": Encoding(rank=4, horizon=4096),
+        "encoding": Encoding(size=4, horizon=4096),
         "rho": 50.0,
         "delta": 1e-6,
         "samples": 30,
@@ -432,7 +432,7 @@ def test_both_kinds_of_budget_pay_for_their_own_mechanism(pure: bool, charged: s
 
 def cohorts(samples: int) -> Finding:
     return attack_cohorts(
-        encoding=Encoding(rank=2, horizon=100), rho=2.0, delta=1e-6, samples=samples
+        encoding=Encoding(size=2, horizon=100), rho=2.0, delta=1e-6, samples=samples
     )
 
 

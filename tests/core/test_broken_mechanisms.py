@@ -40,7 +40,7 @@ from tacit.core.selection import selection_measurement, sensitivity
 from tacit.core.sums import UserSum
 from tacit.design import Design
 
-SHAPE = Encoding(rank=4, horizon=4096)
+SHAPE = Encoding(size=4, horizon=4096)
 RHO = 0.5  # mu = 1
 
 
@@ -75,7 +75,7 @@ def test_half_the_noise() -> None:
 
 def test_eight_tenths_of_the_noise() -> None:
     """Finds mu = 1.14 where 1 is claimed: 9 standard deviations."""
-    assert not gaussian(40_000, Encoding(rank=1, horizon=100), noise=noise_times(0.8)).ok
+    assert not gaussian(40_000, Encoding(size=1, horizon=100), noise=noise_times(0.8)).ok
 
 
 def test_no_noise_at_all() -> None:
@@ -104,7 +104,7 @@ class AddRemove(Encoding):
 def test_the_sensitivity_of_another_relation() -> None:
     """Deterministic in the integers; in the release finds mu = 1.62 where 1 is claimed: 12 standard
     deviations."""
-    broken = AddRemove(rank=4, horizon=4096)
+    broken = AddRemove(size=4, horizon=4096)
     assert not contribution(broken).ok
     assert not gaussian(4000, broken).ok
 
@@ -112,7 +112,7 @@ def test_the_sensitivity_of_another_relation() -> None:
 def test_half_the_sensitivity_of_the_scores() -> None:
     """Finds epsilon = 3.18 where 2 is claimed: 12 standard deviations."""
     broken = neighbour_scores(
-        Encoding(rank=2, horizon=4096),
+        Encoding(size=2, horizon=4096),
         candidates=2,
         level=False,
         sensitivity=lambda theta, encoding: sensitivity(theta, encoding) // 2,
@@ -128,8 +128,8 @@ def test_half_the_sensitivity_of_the_scores() -> None:
 class NoShrink(Encoding):
     """Entries are clipped, the norm is not."""
 
-    def shrink(self, units: Array, small: bool = False) -> Array:
-        return units
+    def shrink(self, integers: Array, small: bool = False) -> Array:
+        return integers
 
 
 class NoClip(Encoding):
@@ -155,14 +155,14 @@ class FloatClip(Encoding):
 def test_a_skipped_clip_breaks_the_bound_in_the_integers(broken: type[Encoding]) -> None:
     """Deterministic."""
     assert contribution(SHAPE).ok
-    assert not contribution(broken(rank=4, horizon=4096)).ok
+    assert not contribution(broken(size=4, horizon=4096)).ok
 
 
 @pytest.mark.parametrize("broken", [NoShrink, NoClip])
 def test_a_skipped_clip_shows_in_the_release(broken: type[Encoding]) -> None:
     """At rank 4 the sum moves twice as far or more: finds mu = 1.62 where 1 is claimed, 12 standard
     deviations."""
-    assert not gaussian(4000, broken(rank=4, horizon=4096)).ok
+    assert not gaussian(4000, broken(size=4, horizon=4096)).ok
 
 
 class EveryRecordOfAUser(UserSum):
@@ -186,7 +186,7 @@ def test_a_study_whose_records_are_not_bounded() -> None:
     class Believing(Design):
         @property
         def encoding(self) -> Encoding:
-            return NoShrink(rank=self.rank, horizon=self.horizon)
+            return NoShrink(size=self.rank, horizon=self.horizon)
 
     right = small_design()
     wrong = Believing(**{field.name: getattr(right, field.name) for field in fields(right)})
@@ -200,21 +200,21 @@ def test_a_study_whose_records_are_not_bounded() -> None:
 
 def test_permute_and_flip_with_half_the_noise() -> None:
     """Finds epsilon = 3.0 where 2 is claimed: 8 standard deviations."""
-    duel = neighbour_scores(Encoding(rank=2, horizon=4096), candidates=2)
+    duel = neighbour_scores(Encoding(size=2, horizon=4096), candidates=2)
     common: dict[str, Any] = {"event": PermuteAndFlip(2.0), "neighbours": duel}
     assert not attack_choice("half", samples=6000, make=scale_times(0.5), **common).ok
 
 
 def test_the_exponential_mechanism_with_half_the_noise_in_a_crowd() -> None:
     """Finds epsilon = 2.68 where 2 is claimed: 7 standard deviations."""
-    crowd = neighbour_scores(Encoding(rank=2, horizon=4096), rivals=63)
+    crowd = neighbour_scores(Encoding(size=2, horizon=4096), rivals=63)
     common: dict[str, Any] = {"event": Exponential(2.0), "neighbours": crowd}
     assert not attack_choice("half", samples=8000, make=scale_times(0.5), **common).ok
 
 
 def test_the_exponential_mechanism_with_eight_tenths_of_the_noise() -> None:
     """Finds a range of 3.38 where 3 is claimed: 8 standard deviations."""
-    pair = neighbour_scores(Encoding(rank=2, horizon=4096), candidates=2, level=False)
+    pair = neighbour_scores(Encoding(size=2, horizon=4096), candidates=2, level=False)
     common: dict[str, Any] = {"event": Exponential(3.0), "neighbours": pair, "measure": RANGE}
     assert not attack_choice("0.8", samples=14_000, make=scale_times(0.8), **common).ok
 
@@ -257,7 +257,7 @@ def test_a_forgotten_factor_in_the_price(event: Event, times: int, broken: dict[
 
 def test_many_choices_charged_as_one() -> None:
     """Finds rho = 1.55 where 0.5 is charged: 6 standard deviations."""
-    pair = neighbour_scores(Encoding(rank=2, horizon=4096), candidates=2, level=False)
+    pair = neighbour_scores(Encoding(size=2, horizon=4096), candidates=2, level=False)
     common: dict[str, Any] = {"neighbours": pair, "choices": 16, "delta": 1e-6, "samples": 500}
     found = attack_composition(
         event=Exponential(2.0), spent=lambda event, choices: spent_on_choices(event, 1), **common

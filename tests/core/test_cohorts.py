@@ -22,7 +22,7 @@ from tacit.core.saved import dump_sum, load_sum
 from tacit.core.sums import UserSum
 from tacit.logs import Partial, load_partial, save_partial
 
-SHAPE = Encoding(rank=3, horizon=1000)
+SHAPE = Encoding(size=3, horizon=1000)
 FIRST = Cohort("first", 0, 100)
 SECOND = Cohort("second", 100, 300)
 ONES = np.full((10, 3), 0.5)

@@ -30,10 +30,10 @@ def exact_norm2(row: np.ndarray) -> int:
 @example(rows=np.full((5, 7), np.nextafter(0, 1)), bits=24)
 @example(rows=np.full((5, 7), 1e308), bits=24)
 def test_no_record_exceeds_the_bound_whatever_it_holds(rows: np.ndarray, bits: int) -> None:
-    encoding = Encoding(rank=7, horizon=10, bits=bits)
-    units = encoding.encode(rows)
-    assert units.dtype == np.int64
-    assert all(exact_norm2(row) <= encoding.bound**2 for row in units)
+    encoding = Encoding(size=7, horizon=10, bits=bits)
+    integers = encoding.encode(rows)
+    assert integers.dtype == np.int64
+    assert all(exact_norm2(row) <= encoding.bound**2 for row in integers)
 
 
 @given(
@@ -44,7 +44,7 @@ def test_no_record_exceeds_the_bound_whatever_it_holds(rows: np.ndarray, bits: i
 def test_replacing_one_record_moves_the_sum_by_at_most_the_sensitivity(
     rows: np.ndarray, other: np.ndarray, at: int
 ) -> None:
-    encoding = Encoding(rank=5, horizon=10)
+    encoding = Encoding(size=5, horizon=10)
     neighbour = rows.copy()
     neighbour[at] = other
     a = encoding.encode(rows)
@@ -55,7 +55,7 @@ def test_replacing_one_record_moves_the_sum_by_at_most_the_sensitivity(
 
 def test_add_remove_sensitivity_would_not_cover_replacement() -> None:
     """The mutant: bound instead of 2 * bound. Opposite unit records break it."""
-    encoding = Encoding(rank=3, horizon=10)
+    encoding = Encoding(size=3, horizon=10)
     up = np.array([[1.0, 0.0, 0.0]])
     down = np.array([[-1.0, 0.0, 0.0]])
     difference = encoding.encode(up) - encoding.encode(down)
@@ -69,14 +69,14 @@ def test_without_the_shrink_rounding_would_break_the_bound() -> None:
     rng = np.random.default_rng(1)
     rows = rng.normal(size=(200, 50))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    encoding = Encoding(rank=50, horizon=1000, bits=20)
+    encoding = Encoding(size=50, horizon=1000, bits=20)
     careless = np.rint(rows * encoding.bound).astype(np.int64)
     assert any(exact_norm2(row) > encoding.bound**2 for row in careless)
     assert all(exact_norm2(row) <= encoding.bound**2 for row in encoding.encode(rows))
 
 
 def test_rows_inside_the_ball_are_rounded_and_not_shrunk() -> None:
-    encoding = Encoding(rank=4, horizon=10)
+    encoding = Encoding(size=4, horizon=10)
     rows = np.random.default_rng(2).uniform(-0.4, 0.4, size=(100, 4))
     assert np.array_equal(encoding.encode(rows), np.rint(rows * encoding.bound).astype(np.int64))
 
@@ -84,9 +84,9 @@ def test_rows_inside_the_ball_are_rounded_and_not_shrunk() -> None:
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_a_row_with_a_value_that_is_no_number_adds_nothing(bad: float) -> None:
     rows = np.array([[0.5, bad, 0.1], [0.5, 0.2, 0.1]])
-    units = Encoding(rank=3, horizon=10).encode(rows)
-    assert not units[0].any()
-    assert units[1].any()
+    integers = Encoding(size=3, horizon=10).encode(rows)
+    assert not integers[0].any()
+    assert integers[1].any()
 
 
 @given(st.lists(st.integers(0, 2**62 - 1), min_size=1, max_size=20))
@@ -98,34 +98,34 @@ def test_vector_isqrt_equals_python_isqrt(values: list[int]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rank", "horizon", "bits"),
+    ("size", "horizon", "bits"),
     [(10, 10, 30), (2**20, 10, 24), (10, 2**40, 24), (0, 1, 8), (1, 0, 8)],
 )
-def test_what_could_overflow_is_refused_before_any_data(rank: int, horizon: int, bits: int) -> None:
+def test_what_could_overflow_is_refused_before_any_data(size: int, horizon: int, bits: int) -> None:
     with pytest.raises(InputError):
-        Encoding(rank=rank, horizon=horizon, bits=bits)
+        Encoding(size=size, horizon=horizon, bits=bits)
 
 
 def test_the_largest_admitted_encoding_does_not_overflow() -> None:
-    encoding = Encoding(rank=2**13, horizon=2**37, bits=24)
-    assert encoding.rank * encoding.bound**2 < 2**63
+    encoding = Encoding(size=2**13, horizon=2**37, bits=24)
+    assert encoding.size * encoding.bound**2 < 2**63
     assert encoding.horizon * encoding.bound < 2**62
-    units = encoding.encode(np.ones((2, 2**13)))
-    assert all(exact_norm2(row) <= encoding.bound**2 for row in units)
+    integers = encoding.encode(np.ones((2, 2**13)))
+    assert all(exact_norm2(row) <= encoding.bound**2 for row in integers)
 
 
 def test_narrow_floats_are_widened_before_they_are_scaled() -> None:
     """In float16 the scaled value overflows, and a cast turns it into the one integer whose abs is
     negative."""
-    units = Encoding(rank=2, horizon=10).encode(
+    integers = Encoding(size=2, horizon=10).encode(
         np.array([[1.0, 0.5], [0.25, 0.25]], dtype=np.float16)
     )
-    assert all(exact_norm2(row) <= 2**48 for row in units)
-    assert units[1].tolist() == [2**22, 2**22]
+    assert all(exact_norm2(row) <= 2**48 for row in integers)
+    assert integers[1].tolist() == [2**22, 2**22]
 
 
 def test_shrinking_survives_the_smallest_integer() -> None:
-    encoding = Encoding(rank=2, horizon=10)
+    encoding = Encoding(size=2, horizon=10)
     shrunk = encoding.shrink(np.array([[-(2**63), 2**63 - 1], [2**40, 3], [5, 5]], dtype=np.int64))
     assert all(exact_norm2(row) <= encoding.bound**2 for row in shrunk)
     assert exact_norm2(shrunk[0]) > 0.99 * encoding.bound**2
@@ -134,9 +134,9 @@ def test_shrinking_survives_the_smallest_integer() -> None:
 
 def test_rows_of_another_width_are_refused() -> None:
     with pytest.raises(InputError, match="2 columns"):
-        Encoding(rank=2, horizon=10).encode(np.ones((1, 16)))
+        Encoding(size=2, horizon=10).encode(np.ones((1, 16)))
 
 
 def test_the_overflow_check_does_not_overflow_itself() -> None:
     with pytest.raises(InputError):
-        Encoding(rank=1, horizon=np.int64(2**40))  # type: ignore[arg-type]
+        Encoding(size=1, horizon=np.int64(2**40))  # type: ignore[arg-type]

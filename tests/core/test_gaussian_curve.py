@@ -346,7 +346,7 @@ def test_a_policy_states_the_epsilon_of_the_exact_curve() -> None:
 def test_a_policy_of_a_mixed_ledger_states_no_less_than_its_noise_has(tmp_path: Path) -> None:
     """With few bits the noise is small enough for the difference between the two prices to show."""
     ledger = Ledger.create(sqlite(tmp_path), Budget(rho=0.5))
-    total = PrivateSum(Encoding(rank=2, horizon=10, bits=3))
+    total = PrivateSum(Encoding(size=2, horizon=10, bits=3))
     released = release_gaussian(total, Budget(rho=0.5), ledger, "few bits", {})
     mu2 = total.encoding.sensitivity**2 / (released.scale**2 - ROUNDING_SCALE**2)
     assert released.guarantee.rho >= mu2 / 2

@@ -63,7 +63,7 @@ MUTANTS = [
     Mutant(
         "an account that begins with a decision keeps the larger cap",
         "tacit.core.accounts.Account.paying",
-        "min(self.cap, whole(budget, ZCDP))",
+        "min(self.cap, cap_of(budget, ZCDP))",
         "self.cap",
         curve.test_a_ledger_that_begins_with_a_decision_is_counted_in_zcdp,
     ),

@@ -266,8 +266,8 @@ def test_all_of_the_trusted_base_is_named_and_no_larger_than_the_guarantee_says(
         *READERS,
         "statistic.py",
         "core/sums.py",
-        "files/columns.py",
-        "files/reading.py",
+        "logs/columns.py",
+        "logs/reading.py",
     }
 
 
@@ -302,7 +302,7 @@ def test_the_code_of_a_contribution_equals_its_pseudocode(rank: int, bits: int) 
     }
     (block,) = python_blocks((CORE / "contribution.md").read_text())
     exec(compile(block, "contribution.md", "exec"), names)  # noqa: S102
-    encoding = Encoding(rank=rank, horizon=10, bits=bits)
+    encoding = Encoding(size=rank, horizon=10, bits=bits)
     rng = np.random.default_rng(rank)
     for rows in wild_rows(rank, rng):
         assert encoding.encode(rows).tolist() == [
@@ -318,7 +318,7 @@ def test_the_code_of_a_contribution_equals_its_pseudocode(rank: int, bits: int) 
 def test_scores_move_apart_by_at_most_twice_the_sensitivity(candidates: int) -> None:
     """In exact integers, for the worst pair of candidates; with half of it the worst records would
     break the bound."""
-    encoding = Encoding(rank=4, horizon=100)
+    encoding = Encoding(size=4, horizon=100)
     rng = np.random.default_rng(candidates)
     theta = integer_weights(rng.normal(size=(candidates, 4)) + 3.0, encoding)
     moved = []

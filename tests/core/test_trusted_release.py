@@ -41,7 +41,7 @@ from tacit.core.release import simulate_gaussian
 from tacit.core.selection import sensitivity
 from witness import GAUSSIAN, NOISY_MAX, Draw, no_other_randomness, watched
 
-SHAPE = Encoding(rank=9, horizon=1000)
+SHAPE = Encoding(size=9, horizon=1000)
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
 PURE = Budget(epsilon=1.0)
 SECRET = "31337.4242"
@@ -49,13 +49,13 @@ SECRET = "31337.4242"
 
 def some_sum(records: int = 40, seed: int = 0, encoding: Encoding = SHAPE) -> PrivateSum:
     total = private_sum(encoding, "record")
-    rows = np.random.default_rng(seed).normal(size=(records, encoding.rank))
+    rows = np.random.default_rng(seed).normal(size=(records, encoding.size))
     total.add(rows / np.linalg.norm(rows, axis=1, keepdims=True), records)
     return total
 
 
 def some_weights(candidates: int = 12, seed: int = 0) -> Any:
-    return np.random.default_rng(seed).integers(-(2**16), 2**16, size=(candidates, SHAPE.rank))
+    return np.random.default_rng(seed).integers(-(2**16), 2**16, size=(candidates, SHAPE.size))
 
 
 def true_diameter2(theta: Any) -> int:
@@ -91,13 +91,13 @@ def test_every_coordinate_has_noise_of_its_own() -> None:
     coordinates with 2e-10 each, 36 pairs at 7 standard deviations of Fisher's z."""
     n = 400
     event = Gaussian(2**25, 2.0**25)
-    zeros = np.zeros(SHAPE.rank, dtype=np.int64)
+    zeros = np.zeros(SHAPE.size, dtype=np.int64)
     noise = np.array([discrete_gaussian(zeros, event) for _ in range(n)]) / event.scale
     low, high = stats.chi2.ppf([1e-10, 1 - 1e-10], n)
     squares = np.sum(noise**2, axis=0)
     assert (squares > low).all(), "a coordinate has too little noise"
     assert (squares < high).all(), "a coordinate has too much noise"
-    together = np.asarray(np.corrcoef(noise.T))[np.triu_indices(SHAPE.rank, 1)]
+    together = np.asarray(np.corrcoef(noise.T))[np.triu_indices(SHAPE.size, 1)]
     assert np.max(np.abs(together)) < math.tanh(7 / math.sqrt(n - 3)), (
         "two coordinates share their noise"
     )

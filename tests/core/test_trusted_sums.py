@@ -37,9 +37,9 @@ DESIGN = small_design()
 SECRET = 31337.4242
 
 
-def norms2(units: Any) -> list[int]:
+def norms2(integers: Any) -> list[int]:
     """Squared norms in Python's integers."""
-    return [sum(int(v) ** 2 for v in row) for row in units]
+    return [sum(int(v) ** 2 for v in row) for row in integers]
 
 
 def sum_after(total: PrivateSum) -> list[int]:
@@ -49,49 +49,49 @@ def sum_after(total: PrivateSum) -> list[int]:
 # -- one record, one user -------------------------------------------------------------------------
 
 
-def nasty_rows(rank: int) -> Floats:
+def nasty_rows(size: int) -> Floats:
     """Rows inside the ball, on its surface, far outside, and rows that hold no number."""
-    rng = np.random.default_rng(rank)
-    directions = rng.normal(size=(200, rank))
+    rng = np.random.default_rng(size)
+    directions = rng.normal(size=(200, size))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     sizes = np.concatenate(
         [np.linspace(0.0, 1.0, 50), 1 + np.geomspace(1e-16, 1e-3, 50), np.geomspace(1, 1e300, 100)]
     )
-    odd = np.zeros((6, rank))
+    odd = np.zeros((6, size))
     odd[:, 0] = [np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324]
     odd[2:4, -1] = np.nan
-    return np.vstack([directions * sizes[:, None], np.ones((1, rank)), -np.ones((1, rank)), odd])
+    return np.vstack([directions * sizes[:, None], np.ones((1, size)), -np.ones((1, size)), odd])
 
 
 def test_no_record_leaves_the_ball() -> None:
-    for rank, bits in ((1, 24), (3, 24), (50, 24), (7, 4), (200, 12)):
-        encoding = Encoding(rank=rank, horizon=1000, bits=bits)
-        rows = nasty_rows(rank)
+    for size, bits in ((1, 24), (3, 24), (50, 24), (7, 4), (200, 12)):
+        encoding = Encoding(size=size, horizon=1000, bits=bits)
+        rows = nasty_rows(size)
         with np.errstate(all="ignore"):
-            units = encoding.encode(rows)
-        assert max(norms2(units)) <= encoding.bound**2, "a record is longer than the bound"
-        assert not units[~np.isfinite(rows).all(axis=1)].any(), (
+            integers = encoding.encode(rows)
+        assert max(norms2(integers)) <= encoding.bound**2, "a record is longer than the bound"
+        assert not integers[~np.isfinite(rows).all(axis=1)].any(), (
             "a record that holds no number adds something"
         )
 
 
 def test_integers_from_anywhere_are_shrunk_into_the_ball() -> None:
     """As for a user with many records: entries of any size, rounded towards zero and never past it."""
-    for rank in (1, 2, 5, 40):
-        encoding = Encoding(rank=rank, horizon=1000)
-        rng = np.random.default_rng(rank)
-        near = rng.integers(-encoding.bound, encoding.bound, size=(300, rank), endpoint=True)
-        far = rng.integers(-(2**40), 2**40, size=(100, rank))
-        edge = np.full((2, rank), 2**62)
+    for size in (1, 2, 5, 40):
+        encoding = Encoding(size=size, horizon=1000)
+        rng = np.random.default_rng(size)
+        near = rng.integers(-encoding.bound, encoding.bound, size=(300, size), endpoint=True)
+        far = rng.integers(-(2**40), 2**40, size=(100, size))
+        edge = np.full((2, size), 2**62)
         edge[1] = -(2**63)
-        units = np.vstack([near, far, edge])
-        shrunk = encoding.shrink(units)
+        integers = np.vstack([near, far, edge])
+        shrunk = encoding.shrink(integers)
         assert max(norms2(shrunk)) <= encoding.bound**2, "a shrunk row is longer than the bound"
-        assert (np.abs(shrunk[:-1]) <= np.abs(units[:-1])).all()
+        assert (np.abs(shrunk[:-1]) <= np.abs(integers[:-1])).all()
 
 
 def test_the_sensitivity_is_the_distance_of_opposite_records() -> None:
-    encoding = Encoding(rank=3, horizon=1000)
+    encoding = Encoding(size=3, horizon=1000)
     here, there = encoding.encode(np.array([[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]]))
     assert encoding.sensitivity**2 >= norms2([here - there])[0], (
         "replacing a record moves the sum farther"
@@ -100,7 +100,7 @@ def test_the_sensitivity_is_the_distance_of_opposite_records() -> None:
 
 def test_all_records_of_a_user_together_stay_in_the_ball() -> None:
     """However many there are, however the id is written, and in whatever sums they were collected."""
-    encoding = Encoding(rank=3, horizon=1000)
+    encoding = Encoding(size=3, horizon=1000)
     row = np.array([[1.0, 0.0, 0.0]])
     ids = [7, "7", 7.0, " 7 ", np.int64(7), np.float64(7.0)]
     one = private_sum(encoding, "user")
@@ -118,7 +118,7 @@ def test_all_records_of_a_user_together_stay_in_the_ball() -> None:
 
 
 def test_a_sum_that_was_merged_is_spent() -> None:
-    encoding = Encoding(rank=2, horizon=1000)
+    encoding = Encoding(size=2, horizon=1000)
     for unit in ("record", "user"):
         parts = [private_sum(encoding, unit) for _ in range(2)]
         for part in parts:
@@ -138,7 +138,7 @@ def test_a_sum_that_was_merged_is_spent() -> None:
 
 def test_no_more_records_than_the_horizon_fit_into_a_sum() -> None:
     """Beyond it the sum could overflow."""
-    whole = private_sum(Encoding(rank=1, horizon=5), "record")
+    whole = private_sum(Encoding(size=1, horizon=5), "record")
     whole.add(np.ones((4, 1)), 4)
     with pytest.raises(StateError):
         whole.add(np.ones((2, 1)), 2)
@@ -320,7 +320,7 @@ def test_the_sum_is_the_sum_of_its_records_alone() -> None:
     for problem in choices:
         design = small_two_looks(problem)
         together = design.statistic().add(doses, contexts, rewards)
-        alone = np.zeros(design.encoding.rank, dtype=np.int64)
+        alone = np.zeros(design.encoding.size, dtype=np.int64)
         for i in range(len(doses)):
             mine = slice(i, i + 1)
             alone += (

@@ -113,7 +113,7 @@ HUGE = st.one_of(
 def test_integers_of_any_size_are_shrunk_into_the_ball_and_keep_their_direction(
     rows: np.ndarray, bits: int
 ) -> None:
-    encoding = Encoding(rank=7, horizon=10, bits=bits)
+    encoding = Encoding(size=7, horizon=10, bits=bits)
     for row, shrunk in zip(rows, encoding.shrink(rows), strict=True):
         norm2 = sum(int(value) ** 2 for value in shrunk)
         assert norm2 <= encoding.bound**2
@@ -139,8 +139,8 @@ class Unshrunk(UserSum):
 class ShrunkEarly(UserSum):
     """Shrinks whenever records come in, and not all of them together."""
 
-    def _collect(self, units: Any, users: Any) -> None:
-        super()._collect(units, users)
+    def _collect(self, integers: Any, users: Any) -> None:
+        super()._collect(integers, users)
         self._done = getattr(self, "_done", 0) + self.encoding.shrink(self._rows).sum(0)
         self._rows[:] = 0
 

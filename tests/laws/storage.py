@@ -31,8 +31,16 @@ from databases import (
     release_study,
     spend,
 )
-from tacit import Budget, BudgetError, Ledger, RequestConflictError, StateError, Study
-from tacit.core import Cohort
+from tacit import (
+    Budget,
+    BudgetError,
+    InputError,
+    Ledger,
+    RequestConflictError,
+    StateError,
+    Study,
+)
+from tacit.core import Cohort, as_ledger
 from tacit.core.accounts import metadata
 from tacit.core.budget import UNITS
 from tacit.core.database import connect
@@ -180,6 +188,21 @@ class LedgerLaws(StorageLaws):
             Ledger.create(url, Budget(epsilon=5.0))
         assert Ledger.open(url).remaining == 1.0
         assert Ledger.at(url, Budget(epsilon=5.0)).remaining == 1.0
+
+    def test_a_ledger_is_taken_as_it_is_and_a_url_is_opened_or_made(self, url: str) -> None:
+        made = as_ledger(url, Budget(epsilon=1.0))
+        made.spend("first", PermuteAndFlip(0.25), {}, lambda: b"")
+        again = as_ledger(url, Budget(epsilon=5.0))  # an existing ledger keeps its own budget
+        assert again.budget == Budget(epsilon=1.0)
+        assert again.remaining == 0.75
+        assert as_ledger(made, Budget(epsilon=5.0)) is made
+
+    def test_a_part_of_a_budget_opens_a_ledger_and_makes_none(self, url: str) -> None:
+        part = Budget(epsilon=1.0, share=0.5)
+        with pytest.raises(InputError, match="a ledger keeps a whole budget"):
+            as_ledger(url, part)
+        Ledger.create(url, Budget(epsilon=1.0))
+        assert as_ledger(url, part).remaining == 1.0
 
     def test_opening_what_is_not_there_is_an_error(self, url: str) -> None:
         with pytest.raises(StateError, match="holds no ledger"):

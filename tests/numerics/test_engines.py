@@ -139,7 +139,7 @@ def test_second_looks_agree_as_well(other: Engine, kernel: Kernel | None) -> Non
 
 def test_the_bound_holds_exactly_on_every_engine(other: Engine) -> None:
     encoding = designed().encoding
-    rows = np.random.default_rng(0).normal(size=(200, encoding.rank))
+    rows = np.random.default_rng(0).normal(size=(200, encoding.size))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     rows[3] = np.nan
     rows[4, 0] = np.inf

@@ -254,7 +254,7 @@ def test_scores_are_exact_integers(
 def test_no_score_leaves_64_bits_even_at_the_largest_sum(
     horizon: int, q: list[list[float]], signs: list[int]
 ) -> None:
-    encoding = Encoding(rank=3, horizon=horizon)
+    encoding = Encoding(size=3, horizon=horizon)
     theta = integer_weights(np.array(q), encoding)
     b = np.array(
         [sign * horizon * encoding.bound for sign in signs]
@@ -264,7 +264,7 @@ def test_no_score_leaves_64_bits_even_at_the_largest_sum(
 
 def test_a_candidate_without_a_number_weighs_nothing() -> None:
     theta = integer_weights(
-        np.array([[np.nan, 1.0], [np.inf, 0.0], [0.3, -0.4]]), Encoding(rank=2, horizon=10)
+        np.array([[np.nan, 1.0], [np.inf, 0.0], [0.3, -0.4]]), Encoding(size=2, horizon=10)
     )
     assert not theta[:2].any()
     assert theta[2].any()
@@ -272,7 +272,7 @@ def test_a_candidate_without_a_number_weighs_nothing() -> None:
 
 # -- sensitivity ----------------------------------------------------------------------------------
 
-TINY = Encoding(rank=3, horizon=100, bits=8)
+TINY = Encoding(size=3, horizon=100, bits=8)
 WEIGHT = st.one_of(st.integers(-(2**19), 2**19), st.integers(-3, 3))
 
 

@@ -63,7 +63,7 @@ def attack_cohorts(
                 show(i + 1, charges)
         charged = max(account.spent for account in ledger.accounts()) / UNITS / charges
     counts = count_event(np.array(seen[0]), np.array(seen[1]), middle)
-    about = f"rank {encoding.rank}, rho = {rho:g} for each of two cohorts; the claim is what one of them was charged"
+    about = f"rank {encoding.size}, rho = {rho:g} for each of two cohorts; the claim is what one of them was charged"
     claimed = math.sqrt(2.0 * charged)
     return sampled(
         name,
@@ -81,13 +81,13 @@ def cohort_sums(encoding: Encoding, sign: float, start: int) -> list[PrivateSum]
     """The sums of two cohorts from number `start` on. The last record of the first one wants to be
     in both."""
     rng = np.random.default_rng(0)
-    one = np.full((1, encoding.rank), sign * HUGE)
+    one = np.full((1, encoding.size), sign * HUGE)
     number = start + OTHERS
     sums = []
     for i in range(2):
         first = start + i * SIZE
         total = PrivateSum(encoding, Cohort(f"from {first}", first, first + SIZE))
-        total.add(rng.uniform(-0.3, 0.3, size=(OTHERS, encoding.rank)), OTHERS, first=first)
+        total.add(rng.uniform(-0.3, 0.3, size=(OTHERS, encoding.size)), OTHERS, first=first)
         with suppress(TacitError):  # the cohort that the record is not of has to refuse it
             total.add(one, 1, first=number)
         sums.append(total)

@@ -61,7 +61,7 @@ def attack_contribution(
     moves = []
     for i, shape in enumerate(shapes):
         blocks = adversarial_blocks(
-            shape.rank, trials, rng, RECORDS if make.unit == "user" else (1,)
+            shape.size, trials, rng, RECORDS if make.unit == "user" else (1,)
         )
         moves.append(
             (longest_move2(_adding_to(make, shape), np.negative, blocks, rng), shape.sensitivity)
@@ -151,7 +151,7 @@ def _adding_to(make: type[PrivateSum], encoding: Encoding) -> Contribution:
 def _extremes(encoding: Encoding) -> list[Encoding]:
     """The same kind of encoding with as many bits as are admitted at small ranks."""
     return [
-        replace(encoding, rank=rank, bits=bits, horizon=HORIZON)
+        replace(encoding, size=rank, bits=bits, horizon=HORIZON)
         for rank, bits in ((1, 30), (3, 30), (7, 29))
     ]
 

@@ -46,12 +46,12 @@ def neighbour_sums(
     On one side every entry of what differs is huge, on the other side it is huge and negative.
     """
     n = RECORDS_OF_A_USER if make.unit == "user" else 1
-    others = np.random.default_rng(0).uniform(-0.3, 0.3, size=(OTHERS, encoding.rank))
+    others = np.random.default_rng(0).uniform(-0.3, 0.3, size=(OTHERS, encoding.size))
     users = [f"other {i}" for i in range(OTHERS)] + ["the one"] * n
     up = make(encoding)
     down = make(encoding)
     for total, sign in ((up, 1.0), (down, -1.0)):
-        total.add(np.vstack([others, np.full((n, encoding.rank), sign * HUGE)]), OTHERS + n, users)
+        total.add(np.vstack([others, np.full((n, encoding.size), sign * HUGE)]), OTHERS + n, users)
     return up, down
 
 

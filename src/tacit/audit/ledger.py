@@ -75,7 +75,7 @@ def integers(stored: bytes) -> NDArray[np.int64]:
 
 def spent_on_choices(event: Exponential, choices: int) -> float:
     """The rho that a ledger has charged after so many choices, each under a request of its own."""
-    total = PrivateSum(Encoding(rank=1, horizon=1))
+    total = PrivateSum(Encoding(size=1, horizon=1))
     theta = integer_weights(np.array([[1.0], [-1.0]]), total.encoding)
     with temporary_ledger(Budget(rho=choices * event.epsilon**2 + 1.0)) as ledger:
         for i in range(choices):

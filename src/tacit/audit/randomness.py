@@ -82,7 +82,7 @@ def check_seeds_are_marked(
     """What was drawn with a seed says that it is not private."""
     clock = Clock()
     guarantee = simulate(
-        PrivateSum(Encoding(rank=2, horizon=1)), Budget(rho=0.5), np.random.default_rng(0)
+        PrivateSum(Encoding(size=2, horizon=1)), Budget(rho=0.5), np.random.default_rng(0)
     ).guarantee
     progress(name, 1, 1)
     ok = guarantee.private is False and "NOT PRIVATE" in str(guarantee)

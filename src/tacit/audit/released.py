@@ -68,8 +68,8 @@ def check_released_vectors(
             progress(name, i + 1, requests)
     drawn = [integers(one) for one in watched.drawn]
     scales = {event.scale for event in watched.events if isinstance(event, Gaussian)}
-    right = right and len(scales) == 1 and all(len(one) == total.encoding.rank for one in drawn)
-    about = f"{total.encoding.rank} coordinates: integers, and mean, variance and correlations as charged"
+    right = right and len(scales) == 1 and all(len(one) == total.encoding.size for one in drawn)
+    about = f"{total.encoding.size} coordinates: integers, and mean, variance and correlations as charged"
     if not right or not drawn:
         return Check(name, None, len(drawn), clock.seconds, False, about)
     p_value = normal_p_value(np.stack(drawn) - total._value(), scales.pop())
@@ -154,7 +154,7 @@ def leading_candidate(epsilon: float) -> tuple[PrivateSum, Integers]:
     """
     ahead = 2.0 * GAP / epsilon
     records = math.ceil(ahead)
-    total = PrivateSum(Encoding(rank=2, horizon=max(HORIZON, records)))
+    total = PrivateSum(Encoding(size=2, horizon=max(HORIZON, records)))
     total.add(np.tile([ahead / records, 0.0], (records, 1)), records)
     weights = np.zeros((CANDIDATES, 2))
     weights[0, 0] = 1.0

@@ -310,7 +310,7 @@ def _checks(s: Settings, effort: Effort) -> list[Attack]:
         return attacks
     scale = gaussian_scale(s.encoding().sensitivity, s.rho)
     total = made_up_sum(s.designs(s.units[0])[-1])
-    vectors = max(FEWEST_VECTORS, effort.coordinates // total.encoding.rank)
+    vectors = max(FEWEST_VECTORS, effort.coordinates // total.encoding.size)
     return [
         partial(
             check_gaussian_sampler,

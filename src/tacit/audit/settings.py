@@ -57,7 +57,7 @@ class Settings:
         )
 
     def encoding(self, rank: int | None = None) -> Encoding:
-        return Encoding(rank=rank or self.rank, horizon=HORIZON, bits=self.bits)
+        return Encoding(size=rank or self.rank, horizon=HORIZON, bits=self.bits)
 
     @property
     def delta(self) -> float:

@@ -33,12 +33,12 @@ def show(
     """Show every charge and what is left. Reading a ledger is free."""
     from tacit.core import Ledger
     from tacit.core.budget import UNITS
-    from tacit.core.ledger import unit_of
+    from tacit.core.ledger import measured_in
     from tacit.core.release import RELATIONS
 
     ledger = Ledger.open(url)
     charges = ledger.charges()
-    counted = unit_of(ledger.budget)
+    counted = measured_in(ledger.budget)
     accounts = ledger.accounts()
     spent_epsilon = max(_epsilon(account, ledger.budget) for account in accounts)
     protects = {

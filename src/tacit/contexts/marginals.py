@@ -134,7 +134,7 @@ class _Counts:
         """The private sum of all rows, which are the first records of the cohort."""
         points = record_points(self.domain, table, "the contexts")
         width = self.cells.size + sum(self._sizes[i] * self._sizes[j] for i, j in self.pairs)
-        total = private_sum(Encoding(rank=width, horizon=max(1, len(points))), "record", cohort)
+        total = private_sum(Encoding(size=width, horizon=max(1, len(points))), "record", cohort)
         number = 0 if cohort is None else cohort.first
         for start in range(0, len(points), BLOCK):
             rows = points[start : start + BLOCK]

@@ -1,8 +1,8 @@
 """Accounts: what each cohort, or everybody, may spend and has spent. One row each, in the ledger's
 database.
 
-An account counts epsilon, zCDP, or Gaussian releases alone, which is settled by its first charge
-(accounting.md).
+What an account counts (epsilon, zCDP, or Gaussian releases alone) is settled by its first charge:
+see accounting.md.
 """
 
 from __future__ import annotations
@@ -45,13 +45,12 @@ cohorts_table = sa.Table(
     sa.Column("spent", sa.BigInteger, nullable=False),
     sa.CheckConstraint("spent >= 0 AND spent <= cap", name="tacit_within_budget"),
 )
-members_table = (
-    sa.Table(  # of cohorts whose people are counted by name: a keyed digest of each name
-        "tacit_members",
-        metadata,
-        sa.Column("digest", sa.Text, primary_key=True),
-        sa.Column("cohort", sa.Text, nullable=False),
-    )
+# Where people are counted by name: a keyed digest of each name, and the cohort that it is in.
+members_table = sa.Table(
+    "tacit_members",
+    metadata,
+    sa.Column("digest", sa.Text, primary_key=True),
+    sa.Column("cohort", sa.Text, nullable=False),
 )
 
 
@@ -69,7 +68,7 @@ class Account:
         return self.cap - self.spent
 
     def paying(self, event: Event, budget: Budget) -> Account:
-        """The account as it counts once this event is charged, and before it is.
+        """This account in the measure in which it counts if this event is charged next.
 
         Gaussian releases are counted by their exact curve as long as there is nothing else. Which
         rule holds is settled by the first charge: before it there is no answer that the choice
@@ -80,11 +79,10 @@ class Account:
         if self.spent:
             raise BudgetError(
                 "this budget is counted for Gaussian releases alone, which leaves no room for "
-                "single decisions: "
-                "ask for decisions first, or make the ledger with Ledger.create(url, budget, "
-                "mixed=True)."
+                "single decisions: ask for decisions first, or make the ledger with "
+                "Ledger.create(url, budget, mixed=True)."
             )
-        return Account(self.cohort, ZCDP, min(self.cap, whole(budget, ZCDP)), self.spent)
+        return Account(self.cohort, ZCDP, min(self.cap, cap_of(budget, ZCDP)), self.spent)
 
 
 def cost_of(event: Event, measure: str) -> int:
@@ -92,8 +90,8 @@ def cost_of(event: Event, measure: str) -> int:
     return math.ceil(price(event, measure) * UNITS)
 
 
-def whole(budget: Budget, measure: str) -> int:
-    """A budget in whole units of the measure."""
+def cap_of(budget: Budget, measure: str) -> int:
+    """A budget in whole units of the measure: the cap of an account that holds all of it."""
     return int(budget.amount(measure) * UNITS)
 
 
@@ -101,8 +99,8 @@ def adopted(connection: sa.Connection) -> Any:
     """The terms of the ledger; None if there are none.
 
     A ledger of an earlier version has one account, in the row of its terms, counted in epsilon or
-    in zCDP. It becomes the account for everybody, on the same terms, and is closed there so that it
-    cannot be spent from twice.
+    in zCDP. It becomes the account for everybody, on the same terms. In its old place nothing is
+    left to be spent, so that an earlier version of the code cannot spend it again.
     """
     row = connection.execute(sa.select(terms_table)).one_or_none()
     kept = connection.execute(
@@ -117,18 +115,22 @@ def adopted(connection: sa.Connection) -> Any:
 
 
 def accounts_in(connection: sa.Connection) -> list[Account]:
-    """That for everybody first, then those of cohorts in the order of their records."""
+    """The account for everybody, then those of cohorts in the order of their records."""
     rows = connection.execute(sa.select(cohorts_table)).all()
-    found = [
-        Account(
-            Cohort(r.name, r.first, r.last) if r.name else None, r.measure, int(r.cap), int(r.spent)
-        )
-        for r in rows
-    ]
-    return sorted(found, key=lambda account: -1 if account.cohort is None else account.cohort.first)
+    everybody = [_account(row) for row in rows if row.name == EVERYBODY]
+    cohorts = [_account(row) for row in rows if row.name != EVERYBODY]
+    return everybody + sorted(cohorts, key=lambda account: account.cohort.first)  # type: ignore[union-attr]
+
+
+def _account(row: Any) -> Account:
+    cohort = None
+    if row.name != EVERYBODY:
+        cohort = Cohort(row.name, row.first, row.last)
+    return Account(cohort, row.measure, int(row.cap), int(row.spent))
 
 
 def account_of(connection: sa.Connection, cohort: Cohort | None) -> Account:
+    """The account of a cohort, or that for everybody. Fails if the ledger has no such account."""
     everybody, *others = accounts_in(connection)
     if cohort is None:
         if others:
@@ -141,13 +143,12 @@ def account_of(connection: sa.Connection, cohort: Cohort | None) -> Account:
             return account
     raise StateError(
         f"this ledger has no cohort {cohort.name!r} of records {cohort.first} to {cohort.last}: "
-        "open it with "
-        "ledger.add_cohort(cohort)."
+        "open it with ledger.add_cohort(cohort)."
     )
 
 
 def enrol(connection: sa.Connection, cohort: Cohort, members: Iterable[str]) -> None:
-    """Writes down whose records these are. Fails if somebody is of another cohort already."""
+    """Writes down that these people are of this cohort. Fails if somebody is of another already."""
     key = connection.execute(sa.select(terms_table.c.name)).scalar_one().encode()
     names = [_digest(member, key) for member in members]
     for start in range(0, len(names), MANY):
@@ -162,13 +163,10 @@ def enrol(connection: sa.Connection, cohort: Cohort, members: Iterable[str]) -> 
             )
         new = sorted(set(these) - {row.digest for row in known})
         if new:
-            connection.execute(
-                sa.insert(members_table),
-                [{"digest": digest, "cohort": cohort.name} for digest in new],
-            )
+            enrolled = [{"digest": digest, "cohort": cohort.name} for digest in new]
+            connection.execute(sa.insert(members_table), enrolled)
 
 
 def _digest(member: str, key: bytes) -> str:
-    return hashlib.blake2b(
-        member.encode(errors="surrogatepass"), key=key, digest_size=16
-    ).hexdigest()
+    name = member.encode(errors="surrogatepass")
+    return hashlib.blake2b(name, key=key, digest_size=16).hexdigest()

@@ -1,9 +1,9 @@
-"""Budgets, and the exchange rates between the three ways of stating one.
+"""Budgets, and the conversions between the three ways of stating one.
 
     eps           pure, delta = 0
     rho-zCDP      Renyi divergence of every order a at most a * rho
-    (eps, delta)  follows from rho: for Gaussian releases alone by their exact curve (`curve.py`), for any
-                  others by the conversion of Canonne, Kamath and Steinke (2020), Corollary 13
+    (eps, delta)  follows from rho: for Gaussian releases alone by their exact curve (`curve.py`),
+                  for any others by Canonne, Kamath and Steinke (2020), Corollary 13
 
 Every function that turns one into the other errs on the side of privacy.
 """
@@ -44,6 +44,7 @@ def epsilon_of_rho(rho: float, delta: float) -> float:
         x = math.exp(t)  # the order is 1 + x; written so that nothing cancels
         return rho + x * rho + t - math.log1p(x) - (math.log(delta) + math.log1p(x)) / x
 
+    # Golden-section search over log(order - 1), wide enough for every rho and delta.
     low = -30.0
     high = 60.0
     golden = (math.sqrt(5.0) - 1.0) / 2.0
@@ -65,7 +66,7 @@ def rho_of_epsilon(epsilon: float, delta: float) -> float:
 
 
 def _whole_units(amount: float, share: float) -> float:
-    """The share of an amount, rounded down to whole units."""
+    """The share of an amount, rounded down to whole units of 2^-40."""
     units = math.floor(math.floor(Fraction(amount) * UNITS) * Fraction(share))
     if units < 1:
         raise InputError(
@@ -77,7 +78,7 @@ def _whole_units(amount: float, share: float) -> float:
 @dataclass(frozen=True)
 class Budget:
     """How much privacy may be spent: `Budget(epsilon, delta)`, `Budget(epsilon)` (pure) or
-    `Budget(rho=...)`.
+    `Budget(rho=...)` (zCDP).
 
     `share` makes it a part of such a budget, for one of several releases that spend it together.
     """
@@ -93,7 +94,8 @@ class Budget:
                 "a Budget needs either epsilon or rho, and not both: "
                 "write Budget(epsilon=1.0, delta=1e-6) or Budget(rho=0.02)."
             )
-        amount, name = (self.epsilon, "epsilon") if self.rho is None else (self.rho, "rho")
+        name = "epsilon" if self.rho is None else "rho"
+        amount = getattr(self, name)
         if not (isinstance(amount, int | float) and amount > 0 and math.isfinite(amount)):
             raise InputError(
                 f"{name} must be a positive finite number, got {amount!r}: try {name}=1.0."
@@ -122,11 +124,13 @@ class Budget:
         return GAUSSIAN if self.rho is None else ZCDP
 
     def amount(self, measure: str) -> float:
-        """How much of it there is in a measure, rounded down to whole units of the ledger."""
+        """The budget in a measure, rounded down to whole units of the ledger."""
         if self.pure and measure == PURE:
             assert self.epsilon is not None
             return _whole_units(self.epsilon, self.share)
-        return self.gaussian if measure == GAUSSIAN else self.zcdp
+        if measure == GAUSSIAN:
+            return self.gaussian
+        return self.zcdp
 
     @property
     def zcdp(self) -> float:
@@ -137,8 +141,8 @@ class Budget:
 
     @property
     def gaussian(self) -> float:
-        """The rho = mu^2 / 2 that Gaussian releases may add up to where there are no others: a
-        little more."""
+        """The rho = mu^2 / 2 that Gaussian releases may add up to where there are no others. A
+        little more than `zcdp`, because their exact curve is known."""
         if self.rho is not None:
             return self.zcdp
         return _whole_units(gaussian_rho(*self._approximate), self.share)
@@ -165,15 +169,14 @@ class Budget:
         part = "" if self.share == 1 else f"{100 * self.share:g} % of "
         if self.rho is not None:
             return f"{part}rho={self.rho:g}"
-        return f"{part}epsilon={self.epsilon:g}" + (
-            f", delta={self.delta:g}" if self.delta else " (pure)"
-        )
+        if self.pure:
+            return f"{part}epsilon={self.epsilon:g} (pure)"
+        return f"{part}epsilon={self.epsilon:g}, delta={self.delta:g}"
 
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What a policy promises, in words that can be shown to a review board. It travels with every
-    policy."""
+    """What a policy promises, in numbers and in words. Every policy carries one."""
 
     rho: float
     epsilon: float
@@ -185,7 +188,10 @@ class Guarantee:
 
     def __str__(self) -> str:
         if not self.private:
-            return "NOT PRIVATE: simulated with a seed, so anybody who knows the seed can remove the noise."
+            return (
+                "NOT PRIVATE: simulated with a seed, so anybody who knows the seed can remove the "
+                "noise."
+            )
         return (
             f"({self.epsilon:.4g}, {self.delta:.3g})-joint differential privacy per {self.unit} "
             f"(mu = {math.sqrt(2.0 * self.rho):.4g} Gaussian DP, so rho = {self.rho:.4g} zCDP; "

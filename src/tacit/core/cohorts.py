@@ -13,7 +13,7 @@ from typing import Any
 
 from tacit.errors import InputError, StateError
 
-Span = tuple[int, int]  # from a number to before another
+Span = tuple[int, int]  # start and stop: the numbers from start to before stop
 LARGEST = 2**62  # of the numbers of records: databases keep them in 64 bits
 
 
@@ -30,16 +30,13 @@ class Cohort:
             raise InputError(
                 f"a cohort needs a name, got {self.name!r}: write Cohort('epoch 1', 0, 1500)."
             )
-        for name in (
-            "first",
-            "last",
-        ):  # Python's own integers: a database would keep NumPy's as bytes
+        # Python's own integers: a database would keep NumPy's as bytes.
+        for name in ("first", "last"):
             object.__setattr__(self, name, whole_number(getattr(self, name), name))
         if not 0 <= self.first < self.last <= LARGEST:
             raise InputError(
                 f"a cohort holds the records from `first` to before `last`, got {self.first} and "
-                f"{self.last}: "
-                "write Cohort('epoch 1', 0, 1500)."
+                f"{self.last}: write Cohort('epoch 1', 0, 1500)."
             )
 
     def overlaps(self, other: Cohort) -> bool:
@@ -51,13 +48,12 @@ class Cohort:
         if not self.first <= start <= stop <= self.last:
             raise InputError(
                 f"records {start} to {stop} are not all of cohort {self.name!r}, which holds "
-                f"{self.first} to "
-                f"{self.last}: add each record to its own cohort."
+                f"{self.first} to {self.last}: add each record to its own cohort."
             )
 
 
 def whole_number(value: Any, name: str) -> int:
-    """A record's number as one of Python's integers; what is none is an error."""
+    """A record's number as one of Python's integers; anything else is an error."""
     try:
         return operator.index(value)
     except TypeError:
@@ -68,8 +64,8 @@ def whole_number(value: Any, name: str) -> int:
 
 
 def joined(spans: list[Span], more: list[Span]) -> list[Span]:
-    """Both together, neighbours as one. A number that is in both would count twice: that is an
-    error."""
+    """Both lists of spans as one, adjacent spans joined. A number that is in both would count
+    twice: that is an error."""
     together: list[Span] = []
     for start, stop in sorted([*spans, *more]):
         if together and start < together[-1][1]:

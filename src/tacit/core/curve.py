@@ -1,4 +1,5 @@
-"""The exact privacy curve of Gaussian noise, on the side of caution. See accounting.md.
+"""The exact privacy curve of Gaussian noise, rounded towards more epsilon and delta. See
+accounting.md.
 
     delta(eps) = Phi(mu / 2 - eps / mu) - e^eps Phi(-mu / 2 - eps / mu)        mu = Delta / sigma
 
@@ -14,9 +15,8 @@ from functools import lru_cache
 
 from tacit.core.search import largest, smallest
 
-SLACK = (
-    1e-12  # relative margin for rounding, and for what discrete noise differs from continuous noise
-)
+# relative margin for rounding, and for the difference between discrete and continuous noise
+SLACK = 1e-12
 ROUNDING = 1e-11  # relative error of one tail below, at most: tested against 60 digits
 LEAST_TAIL = 1e-307  # a tail that underflows is at most this
 
@@ -27,9 +27,8 @@ def gaussian_delta(epsilon: float, rho: float) -> float:
     mu = math.sqrt(2.0 * rho)
     near = max(_upper_tail(epsilon / mu - mu / 2.0), LEAST_TAIL)
     far = _upper_tail(epsilon / mu + mu / 2.0)
-    growth = math.exp(
-        min(epsilon, 700.0)
-    )  # a smaller factor than the true one only raises the bound
+    # e^710 overflows. A smaller factor than the true one only raises the bound.
+    growth = math.exp(min(epsilon, 700.0))
     return near * (1.0 + ROUNDING) - growth * far * (1.0 - ROUNDING)
 
 

@@ -7,6 +7,7 @@ import random
 import sqlite3
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,18 +20,18 @@ from tacit.errors import InputError, StateError
 
 BUSY_SECONDS = 60
 LONGEST_PAUSE = 0.5
+# Errors after which a transaction is run again.
 RETRY_STATES = {
-    # not serialisable, deadlock; races for a key, table, type
-    "40001",
-    "40P01",
-    "23505",
-    "42P07",
-    "42710",
+    "40001",  # not serialisable
+    "40P01",  # deadlock
+    "23505",  # somebody else inserted the same key first
+    "42P07",  # somebody else made the same table first
+    "42710",  # somebody else made the same type first
     "SQLITE_BUSY",
     "SQLITE_BUSY_RECOVERY",
     "SQLITE_BUSY_SNAPSHOT",
 }
-STATES = ("sqlstate", "pgcode", "sqlite_errorname")  # where drivers say which error it is
+STATES = ("sqlstate", "pgcode", "sqlite_errorname")  # attributes in which drivers name an error
 T = TypeVar("T")
 
 
@@ -79,12 +80,8 @@ def _sqlite(url: URL, create: bool) -> Engine:
     def _pragmas(connection: Any, _record: Any) -> None:
         connection.isolation_level = None  # we say BEGIN ourselves, below
         # Where others switch a new file to WAL too, SQLite does not wait: it refuses at once.
-        retrying(
-            lambda: [
-                connection.execute(f"PRAGMA {pragma}")
-                for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON")
-            ]
-        )
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+            retrying(partial(connection.execute, f"PRAGMA {pragma}"))
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
@@ -102,8 +99,8 @@ def _server(url: URL) -> Engine:
 
         @event.listens_for(engine, "connect")
         def _durable(connection: Any, _record: Any) -> None:
-            # Some servers acknowledge commits before they are on disk. A charge that can be
-            # forgotten is none.
+            # Some servers acknowledge commits before they are on disk. A charge that a crash can
+            # undo would let the budget be spent twice.
             off = "current_setting('synchronous_commit') = 'off'"
             connection.cursor().execute(
                 f"SELECT set_config('synchronous_commit', 'on', false) WHERE {off}"
@@ -117,8 +114,8 @@ def retrying(attempt: Callable[[], T]) -> T:
     """Runs a transaction again when it lost a race: a serialisation failure, a new key or table
     that others made first.
 
-    A retry can only follow a rollback, so nothing is done twice. Patient for as long as SQLite is
-    with a busy file.
+    A retry can only follow a rollback, so nothing is done twice. Gives up after `BUSY_SECONDS`, as
+    long as SQLite waits for a busy file.
     """
     started = time.monotonic()
     pause = 0.005
@@ -133,19 +130,18 @@ def retrying(attempt: Callable[[], T]) -> T:
 
 
 def perform(engine: Engine, work: Callable[[Connection], T], queue: Table | None = None) -> T:
-    """`work` in one short transaction of its own, retried when it lost a race (as even a mere
-    reader may).
+    """`work` in one short transaction of its own, retried when it lost a race (even one that only
+    reads may lose one).
 
-    Writers that would meet at one row name a table at which to queue: first come, first served,
-    where mere retries let the quick starve the rest. SQLite has one queue for all.
+    Writers that update the same row name a table to lock, `queue`, so that they wait in turn: with
+    retries alone, fast writers could starve slow ones. SQLite has one lock for the whole file.
     """
 
     def attempt() -> T:
         with engine.begin() as connection:  # committed durably on leaving, rolled back on any error
             if queue is not None and engine.dialect.name == "postgresql":
-                connection.exec_driver_sql(
-                    f"LOCK TABLE {queue.name} IN EXCLUSIVE MODE"
-                )  # before the first snapshot
+                # Before the transaction's first snapshot, so that it sees what others committed.
+                connection.exec_driver_sql(f"LOCK TABLE {queue.name} IN EXCLUSIVE MODE")
             return work(connection)
 
     return retrying(attempt)
@@ -153,6 +149,8 @@ def perform(engine: Engine, work: Callable[[Connection], T], queue: Table | None
 
 def _state(error: DBAPIError | sqlite3.OperationalError) -> str | None:
     """The five letters by which SQL servers name an error, or SQLite's own name for it."""
-    return next(
-        filter(None, (getattr(getattr(error, "orig", error), name, None) for name in STATES)), None
-    )
+    original = getattr(error, "orig", error)
+    for name in STATES:
+        if state := getattr(original, name, None):
+            return str(state)
+    return None

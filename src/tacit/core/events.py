@@ -19,8 +19,8 @@ from tacit.core.budget import GAUSSIAN, PURE
 from tacit.errors import InputError
 
 # r: discrete noise of scale sigma is continuous noise of scale sqrt(sigma^2 - r^2), rounded at
-# random with scale r. At r = 3 the two laws differ by a factor of 1 + 1e-76 in a coordinate
-# (gaussian.md).
+# random with scale r. At r = 3 the probabilities of the two differ by a factor of 1 + 1e-76 in a
+# coordinate (gaussian.md).
 ROUNDING_SCALE = 3
 
 
@@ -66,8 +66,8 @@ def price(event: Event, measure: str) -> Fraction:
 def _gaussian_price(event: Gaussian, measure: str) -> Fraction:
     if measure == PURE:
         raise InputError(
-            "a pure epsilon budget cannot pay for Gaussian noise: "
-            "make the budget Budget(epsilon=1.0, delta=1e-6), or ask for decisions one by one with "
+            "a pure epsilon budget cannot pay for Gaussian noise: make the budget "
+            "Budget(epsilon=1.0, delta=1e-6), or ask for decisions one by one with "
             "release_decision."
         )
     variance = Fraction(event.scale) ** 2

@@ -6,8 +6,8 @@ Two short transactions around every draw, both durable (see ledger.md):
     2. draw     randomness, only after the charge is on disk
     3. store    the result, where none is stored yet; return the *stored* bytes
 
-A crash between 1 and 3 wastes budget or is repaired by a retry; it never spends twice or answers
-twice.
+A crash between 1 and 3 wastes budget or is repaired by a retry. It never charges one request twice
+and never gives it two answers.
 
 A ledger has one account for everybody, or one for each cohort, each with the whole cap (see
 cohorts.md).
@@ -32,13 +32,13 @@ from tacit.core.accounts import (
     account_of,
     accounts_in,
     adopted,
+    cap_of,
     cohorts_table,
     cost_of,
     enrol,
     members_table,
     metadata,
     terms_table,
-    whole,
 )
 from tacit.core.budget import UNITS, ZCDP, Budget
 from tacit.core.cohorts import Cohort
@@ -55,9 +55,8 @@ _charges = sa.Table(
     sa.Column("number", sa.Integer, nullable=False, unique=True),
     sa.Column("kind", sa.Text, nullable=False),
     sa.Column("parameters", sa.Text, nullable=False),
-    sa.Column(
-        "binding", sa.Text, nullable=False
-    ),  # a digest of what is private about a request; never shown
+    # a digest of what is private about a request; never shown
+    sa.Column("binding", sa.Text, nullable=False),
     sa.Column("cost", sa.BigInteger, sa.CheckConstraint("cost >= 0"), nullable=False),
     sa.Column("created", sa.Float, nullable=False),
     sa.Column("result", sa.LargeBinary),
@@ -78,8 +77,8 @@ class Charge:
 
 
 class Ledger:
-    """A budget kept in a database: `Ledger.create(url, budget)` once, `Ledger.open(url)` ever
-    after."""
+    """A budget kept in a database: made once with `Ledger.create(url, budget)`, then opened with
+    `Ledger.open(url)`."""
 
     def __init__(self, engine: sa.Engine, budget: Budget) -> None:
         self._engine = engine
@@ -100,10 +99,10 @@ class Ledger:
 
     @staticmethod
     def establish(connection: sa.Connection, budget: Budget, mixed: bool = False) -> None:
-        """Writes the terms inside a transaction of the caller's (a study is created whole or not at
-        all)."""
+        """Writes the terms inside a transaction of the caller's, so that a study and its ledger are
+        created together or not at all."""
         measure = ZCDP if mixed and not budget.pure else budget.measure
-        cap = whole(budget, measure)
+        cap = cap_of(budget, measure)
         if cap < 1 or cap >= LARGEST:
             raise InputError(
                 f"a budget of {budget} is too small or too large to be counted: choose another."
@@ -125,6 +124,7 @@ class Ledger:
 
     @classmethod
     def open(cls, url: str | sa.Engine) -> Ledger:
+        """The ledger at `url`, which must exist."""
         engine = connect(url, create=False) if isinstance(url, str) else url
         if not sa.inspect(engine).has_table(terms_table.name):
             raise StateError(
@@ -141,8 +141,8 @@ class Ledger:
 
     @classmethod
     def at(cls, url: str, budget: Budget) -> Ledger:
-        """The ledger at `url`, made with this cap if there is none yet. An existing ledger keeps
-        its own cap."""
+        """The ledger at `url`, created with this budget if there is none yet. An existing ledger
+        keeps its own budget."""
         engine = connect(url)
         with suppress(StateError):
             return cls.open(engine)
@@ -170,18 +170,17 @@ class Ledger:
                 if other.cohort.name == cohort.name or other.cohort.overlaps(cohort):
                     raise StateError(
                         f"cohort {cohort.name!r} overlaps with cohort {other.cohort.name!r}, which "
-                        "holds records "
-                        f"{other.cohort.first} to {other.cohort.last}: a record belongs to one "
-                        "cohort."
+                        f"holds records {other.cohort.first} to {other.cohort.last}: a record "
+                        "belongs to one cohort."
                     )
-            # What is for everybody has no room any more; its measure stays the one that cohorts
-            # begin with.
+            # Nothing can be charged to everybody any more. The measure of that account stays: it
+            # is the one that cohorts begin with.
             connection.execute(
                 sa.update(cohorts_table).where(cohorts_table.c.name == EVERYBODY).values(cap=0)
             )
             opened = {
                 "measure": everybody.measure,
-                "cap": whole(self.budget, everybody.measure),
+                "cap": cap_of(self.budget, everybody.measure),
                 "spent": 0,
             }
             connection.execute(sa.insert(cohorts_table).values(asdict(cohort) | opened))
@@ -198,8 +197,8 @@ class Ledger:
         cohort: Cohort | None = None,
         members: Iterable[str] = (),
     ) -> bytes:
-        """Charges the event, then draws, stores and returns the result; the same request returns
-        the same bytes.
+        """Charges the event, draws, stores and returns the result. The same request returns the
+        same bytes.
 
         `about` is public and is shown with the charge. `binding` is a digest of what is private
         about the request (the visitor's context, say). Both must be the same when a request is
@@ -214,7 +213,9 @@ class Ledger:
             "binding": binding,
         }
         stored = self._charge(charge, event, cohort, members)
-        return stored if stored is not None else self._store(request, draw())
+        if stored is not None:
+            return stored
+        return self._store(request, draw())
 
     def stored(self, request: str) -> bytes | None:
         """The result of an earlier request, if there is one. Free."""
@@ -223,8 +224,8 @@ class Ledger:
         return None if result is None else bytes(result)
 
     def require_room(self, *events: Event, cohort: Cohort | None = None) -> None:
-        """Fails if the events would not fit now. Free, and no promise: somebody else may spend
-        first."""
+        """Fails if the events would not fit now. Charges and reserves nothing: somebody else may
+        spend first."""
         account = self.account(cohort)
         cost = 0
         for event in events:
@@ -239,11 +240,9 @@ class Ledger:
         name = sa.select(terms_table.c.name).scalar_subquery().label("name")
         query = sa.select(name, _charges.c.number).where(_charges.c.request == request)
         row = perform(self._engine, lambda connection: connection.execute(query).one_or_none())
-        return (
-            None
-            if row is None
-            else {"ledger": row.name, "request": request, "number": int(row.number)}
-        )
+        if row is None:
+            return None
+        return {"ledger": row.name, "request": request, "number": int(row.number)}
 
     def accounts(self) -> list[Account]:
         """Every account that can be spent from: that for everybody, or one for each cohort."""
@@ -256,12 +255,12 @@ class Ledger:
 
     @property
     def spent(self) -> float:
-        """What has been spent on any one person: the most that any account has paid."""
+        """The most that has been spent on any one person: the largest of all accounts."""
         return max(account.spent for account in self.accounts()) / UNITS
 
     @property
     def remaining(self) -> float:
-        """What every account has left."""
+        """What every account has left at least."""
         return min(account.remaining for account in self.accounts()) / UNITS
 
     def charges(self) -> list[Charge]:
@@ -270,28 +269,27 @@ class Ledger:
         rows = perform(self._engine, lambda connection: connection.execute(query).all())
         return [
             Charge(
-                r.number,
-                r.request,
-                r.kind,
-                json.loads(r.parameters),
-                r.cost / UNITS,
-                r.created,
-                r.result is not None,
+                number=row.number,
+                request=row.request,
+                kind=row.kind,
+                parameters=json.loads(row.parameters),
+                cost=row.cost / UNITS,
+                created=row.created,
+                answered=row.result is not None,
             )
-            for r in rows
+            for row in rows
         ]
 
     def _charge(
         self, charge: dict[str, Any], event: Event, cohort: Cohort | None, members: Iterable[str]
     ) -> bytes | None:
-        """Transaction 1. Returns the stored result of an earlier identical request, or None: go and
-        draw."""
+        """Transaction 1. Returns the stored result of an earlier identical request, or None if one
+        is to be drawn."""
         request = charge["request"]
 
         def attempt(connection: sa.Connection) -> bytes | None:
-            account = account_of(
-                connection, cohort
-            )  # a retry, too, is for a cohort that is open, range and all
+            # First, so that a retry fails too if its cohort is not the one that was opened.
+            account = account_of(connection, cohort)
             row = connection.execute(
                 sa.select(_charges).where(_charges.c.request == request)
             ).one_or_none()
@@ -335,24 +333,32 @@ class Ledger:
         return perform(self._engine, attempt)
 
     def __repr__(self) -> str:
-        unit = unit_of(self.budget)
-        return f"Ledger({self.budget}, spent {unit}={self.spent:.6g}, left {unit}={self.remaining:.6g})"
+        name = measured_in(self.budget)
+        spent = f"{name}={self.spent:.6g}"
+        left = f"{name}={self.remaining:.6g}"
+        return f"Ledger({self.budget}, spent {spent}, left {left})"
 
 
-def unit_of(budget: Budget) -> str:
-    """The letter of what a ledger counts."""
+def as_ledger(ledger: Ledger | str, budget: Budget) -> Ledger:
+    """A ledger as it is, or the ledger at a URL, created with this budget if there is none yet."""
+    if isinstance(ledger, Ledger):
+        return ledger
+    return Ledger.at(ledger, budget)
+
+
+def measured_in(budget: Budget) -> str:
+    """The name of what a ledger with this budget counts."""
     return "epsilon" if budget.pure else "rho"
 
 
 def _refusal(account: Account, asked: int, budget: Budget) -> str:
-    unit = unit_of(budget)
-    have = account.spent / UNITS
-    want = min(asked, 10**300) / UNITS
+    name = measured_in(budget)
+    spent = account.spent / UNITS
+    wanted = min(asked, 10**300) / UNITS  # no float holds more
     left = account.remaining / UNITS
     whose = "" if account.cohort is None else f" of cohort {account.cohort.name!r}"
     return (
-        f"the budget{whose} ({budget}) does not cover this: spent {unit}={have:.6g}, asked "
-        f"{unit}={want:.6g}, "
-        f"left {unit}={left:.6g} of {account.cap / UNITS:.6g}; a released policy can be reused for "
-        "free."
+        f"the budget{whose} ({budget}) does not cover this: spent {name}={spent:.6g}, asked "
+        f"{name}={wanted:.6g}, left {name}={left:.6g} of {account.cap / UNITS:.6g}; a released "
+        "policy can be reused for free."
     )

@@ -1,5 +1,5 @@
-"""Noise: OpenDP's exact discrete Gaussian for releases, NumPy's generator for simulations that say
-so."""
+"""Noise: OpenDP's exact discrete Gaussian for releases, NumPy's generator for simulations, which
+are marked as not private."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def gaussian_scale(sensitivity: int, rho: float, measure: str = GAUSSIAN) -> flo
     """The smallest double `sigma` (up to an ulp) that costs at most `rho` in this measure, checked
     in rationals.
 
-    sigma^2 = Delta^2 / (2 rho), and r^2 more where the proof for discrete noise needs it
+    sigma^2 = Delta^2 / (2 rho), plus r^2 where discrete noise is compared with continuous noise
     (gaussian.md).
     """
     extra = ROUNDING_SCALE if measure == GAUSSIAN else 0
@@ -29,17 +29,17 @@ def gaussian_scale(sensitivity: int, rho: float, measure: str = GAUSSIAN) -> flo
     return scale
 
 
-def gaussian_measurement(rank: int, scale: float) -> Any:
-    """OpenDP's discrete Gaussian on `rank` int64 values under the L2 distance, priced in zCDP."""
+def gaussian_measurement(size: int, scale: float) -> Any:
+    """OpenDP's discrete Gaussian on `size` int64 values under the L2 distance, priced in zCDP."""
     import opendp.prelude as dp
 
     dp.enable_features("contrib")
-    domain = dp.vector_domain(dp.atom_domain(T="i64"), size=rank)
+    domain = dp.vector_domain(dp.atom_domain(T="i64"), size=size)
     return dp.m.make_gaussian(domain, dp.l2_distance(T="i64"), scale)
 
 
 def discrete_gaussian(total: NDArray[np.int64], event: Gaussian) -> NDArray[np.int64]:
-    """`total` plus discrete Gaussian noise from a cryptographic source.
+    """`total` plus discrete Gaussian noise from a cryptographic generator.
 
     OpenDP's own privacy map must agree with our price, and its domain must hold the argument:
     OpenDP 0.16 checks neither when it is called.

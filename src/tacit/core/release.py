@@ -1,4 +1,4 @@
-"""The release: charge the ledger, then add noise, then store; only then does anything leave."""
+"""The release: charge the ledger, draw the noise, store the result, and return what is stored."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REPORTING_DELTA = 1e-6  # at which a budget stated as rho is also shown as (epsi
 
 @dataclass(frozen=True, eq=False)
 class Released:
-    """The noised sum and the public facts that are needed to read it. All of it may be published."""
+    """The noisy sum and the public facts that are needed to read it. All of it may be published."""
 
     values: NDArray[np.int64]
     scale: float
@@ -52,7 +52,7 @@ def guarantee_of(budget: Budget, rho: float, total: PrivateSum, private: bool) -
 
 
 def release_event(encoding: Encoding, budget: Budget, measure: str = GAUSSIAN) -> Gaussian:
-    """The noise that spends all of `budget` on one release, as an account of this measure counts."""
+    """The noise that spends all of `budget` on one release, priced in this measure."""
     scale = gaussian_scale(encoding.sensitivity, budget.amount(measure), measure)
     return Gaussian(encoding.sensitivity, scale)
 
@@ -68,8 +68,8 @@ def release_gaussian(
     """
     measure = ledger.account(total.cohort).measure
     event = release_event(total.encoding, budget, measure)
-    # Where the account counts in zCDP, the curve of Gaussian noise that is stated needs a rho of
-    # its own: more by r^2.
+    # The guarantee is stated by the curve of Gaussian noise. Where the account counts in zCDP, the
+    # noise was not enlarged by r^2, so its rho on that curve is a little larger.
     stated = max(budget.amount(measure), float(price(event, GAUSSIAN)))
     stored = ledger.spend(
         request,
@@ -87,8 +87,8 @@ def release_gaussian(
 
 
 def simulate_gaussian(total: PrivateSum, budget: Budget, rng: np.random.Generator) -> Released:
-    """What a release would look like, from a seeded generator. Marked as not private; charges
-    nothing."""
+    """A release as it might look, with noise from a seeded generator. Marked as not private;
+    charges nothing."""
     scale = release_event(total.encoding, budget).scale
     values = simulated_gaussian(total._value(), scale, rng)
     promise = guarantee_of(budget, budget.gaussian, total, private=False)

@@ -21,8 +21,8 @@ MARGIN = 1.001  # for sums of absolute values that are checked in floating point
 
 
 def dump_sum(total: PrivateSum) -> Arrays:
-    """The sum as integers; of users also every id and row, of a cohort also the numbers that are
-    in."""
+    """The sum as integers; of users also every id and row, of a cohort also the numbers of the
+    records that are in."""
     total._require_own()
     arrays: Arrays = {"records": np.array(total.records), "total": total._total}
     if total.cohort is not None:
@@ -43,7 +43,7 @@ def load_sum(encoding: Encoding, unit: str, arrays: Arrays) -> PrivateSum:
         cohort = Cohort(**unpacked(arrays["cohort"])) if "cohort" in arrays else None
         total = private_sum(encoding, unit, cohort)
         total._records = records
-        total._total = _checked(arrays["total"], (encoding.rank,), records, encoding)
+        total._total = _checked(arrays["total"], (encoding.size,), records, encoding)
         if cohort is not None:
             total._spans = _checked_spans(arrays["spans"], records, cohort)
         if isinstance(total, UserSum):
@@ -55,14 +55,13 @@ def load_sum(encoding: Encoding, unit: str, arrays: Arrays) -> PrivateSum:
 
 def _restore_users(total: UserSum, arrays: Arrays, records: int) -> None:
     users = unpacked(arrays["users"])
-    rows = _checked(arrays["rows"], (len(users), total.encoding.rank), records, total.encoding)
-    # All rows together are no longer than `records` contributions, so they can be added up in any
-    # way.
+    rows = _checked(arrays["rows"], (len(users), total.encoding.size), records, total.encoding)
+    # All rows together are no longer than `records` contributions, so that sums of some of them do
+    # not overflow.
     together = np.abs(rows).sum(axis=0, dtype=np.float64)
     if float(together.max(initial=0.0)) > MARGIN * records * total.encoding.bound:
         raise ValueError("not a sum of this encoding")
-    # Names that an earlier version kept apart may be one user's by now: then their rows are added
-    # up.
+    # Names that an earlier version kept apart may be one user now: then their rows are added up.
     places = total._places([user_key(user) for user in users])
     np.add.at(total._rows, places, rows)
 
@@ -70,16 +69,17 @@ def _restore_users(total: UserSum, arrays: Arrays, records: int) -> None:
 def _checked(
     array: NDArray[Any], shape: tuple[int, ...], records: int, encoding: Encoding
 ) -> Integers:
-    """A copy, if each of `records` records can have moved each entry so far."""
-    fits = array.dtype == np.int64 and array.shape == shape and 0 <= records <= encoding.horizon
+    """A copy of the array, if so many records can have added up to its entries."""
+    if array.dtype != np.int64 or array.shape != shape or not 0 <= records <= encoding.horizon:
+        raise ValueError("not a sum of this encoding")
     most = records * encoding.bound
-    if not fits or (array.size and not -most <= int(array.min()) <= int(array.max()) <= most):
+    if array.size and not -most <= int(array.min()) <= int(array.max()) <= most:
         raise ValueError("not a sum of this encoding")
     return np.array(array)
 
 
 def _checked_spans(array: NDArray[Any], records: int, cohort: Cohort) -> list[Span]:
-    """The numbers of as many records of this cohort, each once."""
+    """The numbers of so many records of this cohort, each once; anything else is refused."""
     spans = joined([], [(int(start), int(stop)) for start, stop in array])
     for span in spans:
         cohort.require(span)

@@ -1,5 +1,5 @@
-"""Bisection on the positive numbers. What is returned was itself tried, so nothing has to be
-monotone."""
+"""Bisection on the positive numbers. The number that is returned was itself tried, so the condition
+need not be monotone for the answer to be safe."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 
 def largest(holds: Callable[[float], bool]) -> float:
-    """A number for which `holds` was seen to be true, and not for one a little above it; 0 if for
-    none."""
+    """A number at which `holds` is true while it is false at the next number tried above it; 0 if
+    it is true at none."""
     low = 0.0
     high = 1.0
     while holds(high):
@@ -19,8 +19,8 @@ def largest(holds: Callable[[float], bool]) -> float:
 
 
 def smallest(holds: Callable[[float], bool]) -> float:
-    """A number for which `holds` was seen to be true, and not for one a little below it; infinity
-    if for none."""
+    """A number at which `holds` is true while it is false at the next number tried below it;
+    infinity if it is true at none."""
     if holds(0.0):
         return 0.0
     low = 0.0

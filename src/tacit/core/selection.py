@@ -33,7 +33,8 @@ def integer_weights(q: NDArray[np.float64], encoding: Encoding) -> Integers:
     """Candidates' weights as integers whose norm is below 2^20, and small enough that no score
     overflows int64.
 
-    |theta' b| <= |theta| * horizon * C < 2^62. A candidate that holds no number weighs nothing.
+    |theta' b| <= |theta| * horizon * C < 2^62. A candidate with a weight that is not finite gets
+    weights of zero.
     """
     room = (62 - encoding.bits - encoding.horizon.bit_length()) - 1
     bits = min(THETA_BITS, room)
@@ -44,7 +45,10 @@ def integer_weights(q: NDArray[np.float64], encoding: Encoding) -> Integers:
         )
     q = np.where(np.isfinite(q).all(axis=1, keepdims=True), q, 0.0)
     largest = float(np.max(np.linalg.norm(q, axis=1), initial=0.0))
-    scale = (2**bits - math.isqrt(q.shape[1]) - 1) / largest if largest > 0 else 0.0
+    scale = 0.0
+    if largest > 0:
+        # Rounding adds at most sqrt(columns) / 2 to a norm: leave room for it.
+        scale = (2**bits - math.isqrt(q.shape[1]) - 1) / largest
     theta = np.rint(q * scale).astype(np.int64)
     if int(np.max(np.sum(theta * theta, axis=1), initial=0)) >= 4**bits:
         raise InputError(
@@ -88,8 +92,8 @@ def _diameter2(theta: Integers) -> int:
 
 
 def noisy_max(scores: Integers, event: Exponential | PermuteAndFlip, delta: int) -> int:
-    """The index that OpenDP's noisy max picks: permute-and-flip, or the exponential mechanism where
-    choices compose."""
+    """The index that OpenDP's noisy max picks, by permute-and-flip or by the exponential
+    mechanism."""
     measurement = selection_measurement(len(scores), event, delta)
     argument = [int(score) for score in scores]
     if not measurement.input_domain.member(argument):
@@ -106,8 +110,12 @@ def selection_measurement(size: int, event: Exponential | PermuteAndFlip, delta:
     domain = dp.vector_domain(dp.atom_domain(T="i64"), size=size)
     metric = dp.linf_distance(T="i64")
     composed = isinstance(event, Exponential)
-    measure = dp.zero_concentrated_divergence() if composed else dp.max_divergence()
-    limit = Fraction(event.epsilon) ** 2 / 8 if composed else Fraction(event.epsilon)
+    if composed:  # under zCDP OpenDP's noisy max is the exponential mechanism
+        measure = dp.zero_concentrated_divergence()
+        limit = Fraction(event.epsilon) ** 2 / 8
+    else:  # under pure DP it is permute-and-flip
+        measure = dp.max_divergence()
+        limit = Fraction(event.epsilon)
     scale = 2.0 * delta / event.epsilon
     for _ in range(64):
         measurement: Any = dp.m.make_noisy_max(domain, metric, measure, scale)
@@ -120,7 +128,7 @@ def selection_measurement(size: int, event: Exponential | PermuteAndFlip, delta:
 
 
 def checked(epsilon: float) -> float:
-    """The epsilon of one choice, if it is one."""
+    """The epsilon of one choice, if it is a finite number that is not too small to be priced."""
     if not (
         isinstance(epsilon, int | float) and math.isfinite(epsilon) and epsilon >= SMALLEST_EPSILON
     ):
@@ -143,13 +151,14 @@ def release_choice(
     """Charges `epsilon` for one choice among the candidates, draws it, and returns the stored
     index.
 
-    `binding` is a digest of what the candidates' weights depend on: the same request for another
-    visitor is refused.
+    `binding` is a digest of what the candidates' weights depend on (the visitor's context), so that
+    the same request for another visitor is refused.
 
     A pure budget pays for permute-and-flip, any other for the exponential mechanism, which composes
     better.
     """
-    event = (PermuteAndFlip if ledger.budget.pure else Exponential)(checked(epsilon))
+    mechanism = PermuteAndFlip if ledger.budget.pure else Exponential
+    event = mechanism(checked(epsilon))
     delta = sensitivity(theta, total.encoding)
     stored = ledger.spend(
         request,

@@ -1,4 +1,5 @@
-"""The private sum: the only place where private data is kept, and it does not show itself."""
+"""The private sum: the only place where private data is kept. It hides itself in `repr` and does not
+pickle. See sums.md."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ class PrivateSum:
         self._spans: list[Span] = []
         self._records = 0
         self._merged = False
-        self._total: Integers = np.zeros(encoding.rank, dtype=np.int64)
+        self._total: Integers = np.zeros(encoding.size, dtype=np.int64)
 
     @property
     def records(self) -> int:
@@ -48,26 +49,25 @@ class PrivateSum:
         users: Sequence[Any] | None = None,
         first: int | None = None,
     ) -> None:
-        """Adds a block of floating-point rows, of which the first `records` count (the rest are
-        padding).
+        """Adds a block of floating-point rows, of which the first `records` count and the rest are
+        padding.
 
-        In a cohort `first` is the number of the first of them.
+        In a cohort `first` is the number of the first record.
         """
         if not 0 <= records <= rows.shape[0]:
             raise InputError(
                 f"of {rows.shape[0]} rows 0 to {rows.shape[0]} can count, got {records}."
             )
         spans = self.reserve(records, first)
-        self._collect(
-            _encoder(self.encoding, getattr(rows, "is_cuda", False))(rows)[:records, :], users
-        )
+        encode = _encoder(self.encoding, getattr(rows, "is_cuda", False))
+        self._collect(encode(rows)[:records, :], users)
         self._records += records
         self._spans = spans
 
     def reserve(self, records: int, first: int | None = None) -> list[Span]:
-        """Fails, before anything is touched, if so many more records may not be added.
+        """Fails, before anything is changed, if so many more records may not be added.
 
-        Returns the numbers that are in with them.
+        Returns the numbers of all records that will then be in the sum.
         """
         self._require_room(records)
         if self.cohort is None or not records:
@@ -80,8 +80,8 @@ class PrivateSum:
         return joined(self._spans, [span])
 
     def merge(self, other: PrivateSum) -> None:
-        """Takes over another sum's records, exactly. The other is spent: counting it again would
-        break the bound."""
+        """Adds another sum's records to this one, exactly. The other sum cannot be used any more:
+        counting its records twice would break the bound."""
         if type(other) is not type(self) or other.encoding != self.encoding:
             raise InputError(
                 "only sums of one encoding and one privacy unit merge: make both from one design."
@@ -101,7 +101,7 @@ class PrivateSum:
         other._merged = True
 
     def members(self) -> list[str]:
-        """Whose records are in, where people are counted by name."""
+        """The users whose records are in the sum; none where records have no users."""
         return []
 
     def _require_room(self, records: int) -> None:
@@ -118,8 +118,8 @@ class PrivateSum:
                 "this sum was merged into another and is spent: its records count there, once."
             )
 
-    def _collect(self, units: Array, users: Sequence[Any] | None) -> None:
-        self._total += _to_numpy(array_namespace(units).sum(units, axis=0))
+    def _collect(self, integers: Array, users: Sequence[Any] | None) -> None:
+        self._total += _to_numpy(array_namespace(integers).sum(integers, axis=0))
 
     def _absorb(self, other: Any) -> None:
         self._total += other._total
@@ -131,7 +131,7 @@ class PrivateSum:
 
     def __repr__(self) -> str:
         return (
-            f"{type(self).__name__}(<private>, records={self._records}, rank={self.encoding.rank})"
+            f"{type(self).__name__}(<private>, records={self._records}, size={self.encoding.size})"
         )
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
@@ -141,11 +141,11 @@ class PrivateSum:
 
 
 class UserSum(PrivateSum):
-    """The same with one contribution per *user*: all of a user's records together are shrunk to the
+    """A sum with one contribution per *user*: all of a user's records together are shrunk to the
     bound.
 
-    Holds one row of integers per user until it is released. Records without a user id count as one
-    user's.
+    Holds one row of integers per user until it is released. Records without a user id count as
+    those of one user.
     """
 
     unit = "user"
@@ -153,29 +153,30 @@ class UserSum(PrivateSum):
     def __init__(self, encoding: Encoding, cohort: Cohort | None = None) -> None:
         super().__init__(encoding, cohort)
         self._index: dict[str, int] = {}
-        self._rows: Integers = np.zeros((0, encoding.rank), dtype=np.int64)
+        self._rows: Integers = np.zeros((0, encoding.size), dtype=np.int64)
 
     def members(self) -> list[str]:
         return list(self._index)
 
-    def _collect(self, units: Array, users: Sequence[Any] | None) -> None:
-        if users is None or len(users) != units.shape[0]:
+    def _collect(self, integers: Array, users: Sequence[Any] | None) -> None:
+        if users is None or len(users) != integers.shape[0]:
             raise InputError(
-                f"unit='user' needs one user id per record, {units.shape[0]}: pass users=..."
+                f"unit='user' needs one user id per record, {integers.shape[0]}: pass users=..."
             )
         places = self._places([user_key(user) for user in users])
-        np.add.at(self._rows, places, _to_numpy(units))
+        np.add.at(self._rows, places, _to_numpy(integers))
 
     def _absorb(self, other: Any) -> None:
         places = self._places(list(other._index))
         np.add.at(self._rows, places, other._rows[: len(places)])
 
     def _places(self, keys: list[str]) -> list[int]:
+        """The row of each user, with new rows for those who are new."""
         places = [self._index.setdefault(key, len(self._index)) for key in keys]
         if len(self._index) > len(self._rows):
-            grown = np.zeros(
-                (max(len(self._index), 2 * len(self._rows)), self.encoding.rank), dtype=np.int64
-            )
+            # Doubled, so that users who come one by one cost a constant number of copies each.
+            height = max(len(self._index), 2 * len(self._rows))
+            grown = np.zeros((height, self.encoding.size), dtype=np.int64)
             grown[: len(self._rows)] = self._rows
             self._rows = grown
         return places
@@ -197,8 +198,7 @@ def private_sum(encoding: Encoding, unit: str, cohort: Cohort | None = None) -> 
 
 @lru_cache(maxsize=16)
 def _encoder(encoding: Encoding, cuda: bool) -> Callable[[Array], Array]:
-    """`Encoding.encode`; on a GPU compiled, which is the same arithmetic in fewer passes over
-    memory."""
+    """`Encoding.encode`, compiled on a GPU: the same arithmetic in fewer passes over memory."""
     if not cuda:
         return encoding.encode
     import torch
@@ -207,4 +207,6 @@ def _encoder(encoding: Encoding, cuda: bool) -> Callable[[Array], Array]:
 
 
 def _to_numpy(array: Array) -> Integers:
-    return np.asarray(array.cpu() if hasattr(array, "cpu") else array, dtype=np.int64)
+    if hasattr(array, "cpu"):  # PyTorch, perhaps on a GPU
+        array = array.cpu()
+    return np.asarray(array, dtype=np.int64)

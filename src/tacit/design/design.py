@@ -84,7 +84,7 @@ class Design:
         """
         options = options or DesignOptions()
         _check(horizon, budget, passes)
-        private_sum(Encoding(rank=1, horizon=horizon), unit)  # an unknown unit fails here
+        private_sum(Encoding(size=1, horizon=horizon), unit)  # an unknown unit fails here
         if budget.pure or options.plain:
             passes = 1  # a pure budget pays for no release; a plain one says too little to go on
         own = pass_budget(budget, passes)
@@ -164,7 +164,7 @@ class Design:
     @property
     def encoding(self) -> Encoding:
         """The public shape of a contribution: integers, bits, bound."""
-        return Encoding(rank=self.layout.size, horizon=self.horizon)
+        return Encoding(size=self.layout.size, horizon=self.horizon)
 
     @property
     def spectrum(self) -> tuple[Floats, Floats]:

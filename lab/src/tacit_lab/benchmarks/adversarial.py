@@ -446,9 +446,9 @@ def watching() -> Iterator[Watch]:
     watch = Watch()
     collect = PrivateSum._collect
 
-    def witnessed(self: PrivateSum, units: Any, users: Any) -> None:
-        watch.seen.append(np.array(units))
-        collect(self, units, users)
+    def witnessed(self: PrivateSum, integers: Any, users: Any) -> None:
+        watch.seen.append(np.array(integers))
+        collect(self, integers, users)
 
     PrivateSum._collect = witnessed  # type: ignore[method-assign]
     try:
@@ -495,7 +495,7 @@ def added(design: Design, *arguments: Any, **options: Any) -> tuple[list[int], i
         try:
             statistic.add(*arguments, **options)
         except Exception:
-            return [0] * design.encoding.rank, 1, len(heard)
+            return [0] * design.encoding.size, 1, len(heard)
     return total(statistic), 0, len(heard)
 
 
@@ -526,7 +526,7 @@ def crowd(
         value, failed, warned = added(design, *side)
         sums.append(value)
         units.append(
-            watch.take() if watch.seen else np.zeros((size, design.encoding.rank), dtype=np.int64)
+            watch.take() if watch.seen else np.zeros((size, design.encoding.size), dtype=np.int64)
         )
         errors += failed
         heard += warned

@@ -129,7 +129,7 @@ def stages(rank: int, rows: int) -> list[dict[str, Any]]:
 def pure_decision(candidates: int, rank: int) -> int:
     """Weights, sensitivity, exact scores and permute-and-flip for one context."""
     rng = np.random.default_rng(0)
-    encoding = tacit.core.Encoding(rank=rank, horizon=10_000)
+    encoding = tacit.core.Encoding(size=rank, horizon=10_000)
     total = rng.integers(-(2**30), 2**30, size=rank)
     theta = integer_weights(rng.normal(size=(candidates, rank)), encoding)
     return noisy_max(theta @ total, PermuteAndFlip(1.0), sensitivity(theta, encoding))
