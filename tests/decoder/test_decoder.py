@@ -14,9 +14,10 @@ import tacit
 from tacit import Budget
 from tacit._typing import Floats
 from tacit.contexts.cells import Cells, probabilities
-from tacit.decoder import Read
+from tacit.decoder import LinearObservation, ReleaseParts
 from tacit.decoder.evidence import Evidence, choose
 from tacit.decoder.kinds import kinds
+from tacit.design import Moments
 from tacit.design.layout import Layout
 from tacit.kernels import RBF, Categorical, Joint, Kernel, Matern, Separable
 from tacit.kernels.ard import action_lengthscales, lengthscales, spread, with_lengthscales
@@ -118,11 +119,11 @@ def test_counts_of_contexts_come_back_from_the_sum() -> None:
     influence /= np.linalg.norm(influence, axis=1, keepdims=True)
     rows = layout.rows(influence, np.ones(1000), y, contexts, np.ones(1000))
     assert np.linalg.norm(rows, axis=1).max() <= 1 + 1e-12
-    b, counts, level, energy = layout.split(rows.sum(axis=0))
+    b, counts, rewards, squares = layout.split(rows.sum(axis=0))
     assert counts is not None
     assert np.allclose(b, influence.T @ y)
     assert np.allclose(counts, cells.onehot(contexts).sum(axis=0))
-    assert (level, energy) == pytest.approx((np.sum(y), np.sum(y**2)))
+    assert (rewards, squares) == pytest.approx((np.sum(y), np.sum(y**2)))
 
 
 def test_the_learned_generator_follows_the_counts_and_ignores_noise() -> None:
@@ -196,9 +197,9 @@ def test_lengthscales_are_read_and_replaced_wherever_they_stand() -> None:
 
 
 def learned_policy(
-    advantage: bool = False, level: float = 0.0
+    advantage: bool = False, mean_reward: float = 0.0
 ) -> tuple[tacit.Policy, Floats, Floats]:
-    """A policy with the points and the mean rewards that it learned from; `level` is added to all
+    """A policy with the points and the mean rewards that it learned from; `mean_reward` is added to all
     rewards."""
     problem = tacit.Problem(
         kernel=Matern(2.5, 0.3), reward_range=(-1, 1), advantage=advantage, **UNIT
@@ -208,7 +209,7 @@ def learned_policy(
     truth = Joint(Matern(2.5, 0.3))
     centres, weights = bumps(truth, rng)
     W = rng.random((20_000, 2))
-    f = np.clip(0.5 * truth(W, centres) @ weights + level, -1, 1)
+    f = np.clip(0.5 * truth(W, centres) @ weights + mean_reward, -1, 1)
     statistic = design.statistic()
     statistic.add_points(W, f)
     return statistic.simulate_release(rng), W, f
@@ -228,21 +229,21 @@ def test_draws_from_the_posterior_have_its_mean_and_spread() -> None:
     assert not np.allclose(thompson.decide_points(W[:50, 1:]), policy.decide_points(W[:50, 1:]))
 
 
-def test_an_advantage_is_learned_without_the_level_of_rewards() -> None:
+def test_an_advantage_is_learned_without_the_mean_reward() -> None:
     """Its mean over the actions is nought in every context, and it knows the differences."""
-    policy, W, f = learned_policy(advantage=True, level=0.4)
+    policy, W, f = learned_policy(advantage=True, mean_reward=0.4)
     actions = np.linspace(0, 1, 101)[:, None]
     for c in (0.1, 0.5, 0.9):
         assert abs(np.mean(policy.mean(actions, np.full((101, 1), c)))) < 0.02
-    reward, _, _ = learned_policy(level=0.4)
+    reward, _, _ = learned_policy(mean_reward=0.4)
     assert np.mean(reward.mean(W[:, :1], W[:, 1:])) == pytest.approx(np.mean(f), abs=0.05)
     best = np.abs(policy.decide_points(W[:300, 1:]) - reward.decide_points(W[:300, 1:]))
     assert np.median(best) < 0.1
 
 
 @cache
-def lost_advantage(passes: int, level: float) -> float:
-    """The mean squared error of advantages that were learned from rewards of some level."""
+def lost_advantage(passes: int, mean_reward: float) -> float:
+    """The mean squared error of advantages that were learned from rewards of some mean."""
     problem = tacit.Problem(kernel=Matern(2.5, 0.3), reward_range=(-1, 1), advantage=True, **UNIT)
     budget = Budget(epsilon=3.0, delta=1e-6)
     design = tacit.Design.build(
@@ -261,7 +262,9 @@ def lost_advantage(passes: int, level: float) -> float:
         centres, weights = bumps(truth, rng)
         W = rng.random((5000, 2))
         C = rng.random((60, 1))
-        y = np.clip(0.3 * truth(W, centres) @ weights + level + 0.1 * rng.normal(size=5000), -1, 1)
+        y = np.clip(
+            0.3 * truth(W, centres) @ weights + mean_reward + 0.1 * rng.normal(size=5000), -1, 1
+        )
         statistic = design.statistic()
         statistic.add_points(W, y)
         policy = statistic.simulate_release(rng)
@@ -270,7 +273,7 @@ def lost_advantage(passes: int, level: float) -> float:
             statistic.add_points(W, y)
             policy = statistic.simulate_release(rng)
         f = np.stack([0.3 * truth(points, centres) @ weights for points in pairs(actions, C)])
-        found = np.stack([policy._mean(points) for points in pairs(actions, C)])
+        found = np.stack([policy.posterior.mean(points) for points in pairs(actions, C)])
         errors.append(np.mean((found - f + f.mean(axis=1, keepdims=True)) ** 2))
     return float(np.mean(errors))
 
@@ -281,21 +284,25 @@ def pairs(actions: Floats, contexts: Floats) -> list[Floats]:
 
 
 @pytest.mark.parametrize("passes", [1, 2])
-def test_the_level_of_rewards_is_not_taken_for_advantages(
+def test_the_mean_reward_is_not_taken_for_advantages(
     passes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Clipped influences are not centred over the actions: a decoder that forgets the level finds
+    """Clipped influences are not centred over the actions: a decoder that forgets the mean reward finds
     it in the sum."""
-    aware = lost_advantage(passes, level=0.6)
-    told = Read.told
-    monkeypatch.setattr(Read, "told", lambda read, law: told(replace(read, level=0.0), law))
-    assert aware < 0.3 * lost_advantage.__wrapped__(passes, level=0.6)
+    aware = lost_advantage(passes, mean_reward=0.6)
+    right = ReleaseParts.observation
+
+    def forgetful(parts: ReleaseParts, moments: Moments) -> LinearObservation:
+        return right(replace(parts, mean_reward=0.0), moments)
+
+    monkeypatch.setattr(ReleaseParts, "observation", forgetful)
+    assert aware < 0.3 * lost_advantage.__wrapped__(passes, mean_reward=0.6)
 
 
-def test_two_looks_do_not_mind_the_level_of_rewards() -> None:
-    """The second compares rewards with the level, too."""
-    assert lost_advantage(2, level=0.6) < 3.0 * lost_advantage(2, level=0.0)
-    assert lost_advantage(2, level=0.6) < 0.5 * lost_advantage(1, level=0.6)
+def test_two_passes_do_not_mind_the_mean_reward() -> None:
+    """The second compares rewards with their mean, too."""
+    assert lost_advantage(2, mean_reward=0.6) < 3.0 * lost_advantage(2, mean_reward=0.0)
+    assert lost_advantage(2, mean_reward=0.6) < 0.5 * lost_advantage(1, mean_reward=0.6)
 
 
 def test_an_advantage_needs_a_kernel_on_actions() -> None:

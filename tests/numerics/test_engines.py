@@ -16,7 +16,6 @@ from tacit import (
     Budget,
     Categories,
     Design,
-    DesignOptions,
     InputError,
     Matern,
     Mixed,
@@ -77,7 +76,7 @@ def designed(
         "tau": 5.0,
         "public_points": 4096,
     } | options
-    return build_design(problem(kernel, advantage), **given, options=DesignOptions(device=device))
+    return build_design(problem(kernel, advantage), device=device, **given)
 
 
 def records(seed: int = 0) -> tuple[Floats, Floats]:
@@ -193,3 +192,18 @@ def test_a_cluster_may_say_how_many_cores_a_task_has(monkeypatch: pytest.MonkeyP
     for said, expected in (("1", 1), ("100000", there), ("", there), ("0", there), ("many", there)):
         monkeypatch.setenv("OMP_NUM_THREADS", said)
         assert cores() == expected
+
+
+@pytest.mark.parametrize("kernel", [Matern(2.5, 0.4), tacit.Joint(RBF(0.5))])
+def test_decisions_are_the_same_on_every_engine(other: Engine, kernel: Kernel) -> None:
+    built = build_design(problem(kernel), horizon=500, budget=BUDGET, rng=0, rank=20)
+    statistic = built.statistic()
+    points = built.problem.public_points(SOME, np.random.default_rng(0))
+    statistic.add_points(points[:500], np.cos(5 * points[:500, 0] - points[:500, 1]))
+    policy = statistic.simulate_release(np.random.default_rng(1))
+    contexts = points[:, built.problem.actions.dimension :]
+    here = policy.decide_points(contexts)
+    there = policy.decide_points(contexts, other)
+    assert isinstance(there, np.ndarray)
+    assert np.allclose(here, there, atol=1e-6)
+    assert len(np.unique(here)) > 2  # not one action for everybody

@@ -1,17 +1,16 @@
-"""Two passes at the same records: what they cost, what they promise, and that the second is the
-better one."""
+"""Several passes over the same records: what they cost, what they promise, what they gain."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from tacit.design.earlier import REACH, WHOLE, WORTHWHILE, clipping, reach_for
 
 import tacit
 from tacit import (
@@ -22,15 +21,22 @@ from tacit import (
     Ledger,
     Policy,
     StateError,
+    Statistic,
     Study,
     refine,
 )
 from tacit._typing import Floats
 from tacit.core import simulate_gaussian
 from tacit.core.budget import GAUSSIAN, UNITS, ZCDP
-from tacit.decoder import Read, Seen, _laws
-from tacit.design import Earlier
+from tacit.decoder import LinearObservation, ReleaseParts, WhitenedObservation, decode
+from tacit.decoder.context_law import ContextCounts, moments_given
+from tacit.decoder.decoding import observations
+from tacit.decoder.observations import combined, innovations, shared_noise
+from tacit.design import Release
+from tacit.design.choices import pass_budgets
 from tacit.kernels import Matern
+from tacit.passes import release_on, release_passes, require_room, simulate_with
+from tacit.residual.clipping import DEVIATIONS, REWARDS, WORTHWHILE, Clip, choose_clip, clipping
 
 BUDGET = Budget(epsilon=1.0, delta=1e-5)
 PROBLEM = tacit.Problem(
@@ -53,12 +59,10 @@ def records(seed: int = 0) -> tuple[Floats, Floats]:
     return points, np.clip(truth(points) + 0.1 * rng.normal(size=ROUNDS), -1.0, 1.0)
 
 
-def looked(design: Design, seed: int = 0) -> Policy:
+def released_from(design: Design, seed: int = 0) -> Policy:
     statistic = design.statistic()
     statistic.add_points(*records(seed))
-    return statistic.simulate_release(
-        np.random.default_rng([seed, 100 + (design.earlier is not None)])
-    )
+    return statistic.simulate_release(np.random.default_rng([seed, 100 + len(design.previous)]))
 
 
 def error(policy: Policy) -> float:
@@ -73,23 +77,26 @@ def first() -> Design:
 
 @pytest.fixture(scope="module")
 def second(first: Design) -> Design:
-    return refine(looked(first))
+    return refine(released_from(first))
 
 
 # -- what it costs --------------------------------------------------------------------------------
 
 
-@given(st.floats(0.01, 50.0), st.floats(1e-9, 1e-2))
-def test_the_two_parts_are_the_whole_up_to_two_units(epsilon: float, delta: float) -> None:
+@given(st.floats(0.01, 50.0), st.floats(1e-9, 1e-2), st.integers(1, 8))
+def test_the_parts_are_the_whole_up_to_a_unit_each(
+    epsilon: float, delta: float, passes: int
+) -> None:
     whole = Budget(epsilon, delta)
-    part = tacit.design.choices.first_part(whole)
-    rest = replace(whole, share=whole.share - part.share)
+    parts = pass_budgets(whole, passes)
+    assert len(parts) == passes
     for measure in (GAUSSIAN, ZCDP):
-        units = [round(budget.amount(measure) * UNITS) for budget in (part, rest, whole)]
-        assert units[2] - 2 <= units[0] + units[1] <= units[2]
+        units = [round(budget.amount(measure) * UNITS) for budget in parts]
+        total = round(whole.amount(measure) * UNITS)
+        assert total - passes <= sum(units) <= total
 
 
-def test_both_looks_fit_into_the_ledger_and_leave_nothing(first: Design, tmp_path: Path) -> None:
+def test_both_passes_fit_into_the_ledger_and_leave_nothing(first: Design, tmp_path: Path) -> None:
     ledger = Ledger.create(f"sqlite:///{tmp_path}/ledger.db", BUDGET)
     statistic = first.statistic()
     statistic.add_points(*records())
@@ -130,11 +137,12 @@ def test_a_policy_is_private_only_if_both_releases_were(second: Design, tmp_path
     st.floats(-1e6, 1e6),
 )
 def test_no_record_writes_a_row_longer_than_1(
-    second: Design, points: Floats, y: Floats, weight: float, level: float
+    second: Design, points: Floats, y: Floats, weight: float, mean_reward: float
 ) -> None:
-    assert second.earlier is not None
-    earlier = replace(second.earlier, weights=np.full(second.rank, weight), level=level)
-    wild = replace(second, earlier=earlier, layout=replace(second.layout, level_share=0.1))
+    assert second.residual is not None
+    weights = np.full(second.rank, weight)
+    residual = replace(second.residual, weights=weights, mean_reward=mean_reward)
+    wild = replace(second, residual=residual, layout=replace(second.layout, mean_share=0.1))
     assert np.linalg.norm(wild.rows(points, y, np.ones(8)), axis=1).max() <= 1 + 1e-9
 
 
@@ -143,8 +151,9 @@ def test_replacing_a_record_moves_the_second_sum_by_at_most_its_sensitivity(
     second: Design, places: tuple[float, ...], y: float, z: float, weight: float
 ) -> None:
     """Whatever the first pass said."""
-    assert second.earlier is not None
-    wild = replace(second, earlier=replace(second.earlier, weights=np.full(second.rank, weight)))
+    assert second.residual is not None
+    residual = replace(second.residual, weights=np.full(second.rank, weight))
+    wild = replace(second, residual=residual)
     sums = []
     for place, reward in ((places[:2], y), (places[2:], z)):
         statistic = wild.statistic()
@@ -153,7 +162,7 @@ def test_replacing_a_record_moves_the_second_sum_by_at_most_its_sensitivity(
     assert sum((sums[0] - sums[1]) ** 2) <= wild.encoding.sensitivity**2
 
 
-def test_a_record_without_a_reward_adds_nothing_in_either_look(
+def test_a_record_without_a_reward_adds_nothing_in_either_pass(
     first: Design, second: Design
 ) -> None:
     for design in (first, second):
@@ -164,54 +173,57 @@ def test_a_record_without_a_reward_adds_nothing_in_either_look(
         assert statistic._sum._value().any()
 
 
-def test_records_tell_what_the_first_look_got_wrong(first: Design) -> None:
-    """A first policy that is right about everything leaves nothing to tell."""
-    policy = looked(first)
+def test_records_add_what_the_first_pass_got_wrong(first: Design) -> None:
+    """A first policy that is right about everything leaves nothing to add."""
+    policy = released_from(first)
     design = refine(policy)
-    assert design.earlier is not None
+    assert design.residual is not None
     points = np.random.default_rng(3).random((50, 2))
-    right = design.rows(points, policy._mean(points), np.ones(50))[:, : design.rank]
-    wrong = design.rows(points, policy._mean(points) + design.earlier.reach, np.ones(50))[
-        :, : design.rank
-    ]
+    mean = policy.posterior.mean(points)
+    right = design.rows(points, mean, np.ones(50))[:, : design.rank]
+    wrong = design.rows(points, mean + design.residual.residual_clip, np.ones(50))
     assert np.abs(right).max() < 1e-12
-    assert np.linalg.norm(wrong, axis=1).max() > 0.5
+    assert np.linalg.norm(wrong[:, : design.rank], axis=1).max() > 0.5
 
 
 def test_residuals_are_clipped_where_they_are_expected_to_end() -> None:
-    left = clipping(REACH)[0]
-    assert reach_for(0.1, 0.1) == pytest.approx((REACH * 0.2**0.5 / 10**0.5, left), rel=0.01)
-    assert reach_for(0.0, 0.99 * WORTHWHILE / REACH) == pytest.approx((0.99 * WORTHWHILE, left))
-    assert reach_for(0.0, 1.01 * WORTHWHILE / REACH) == WHOLE
-    assert reach_for(0.0, 1.01 * WORTHWHILE / REACH, level=0.5) == pytest.approx(
-        (1.01 * WORTHWHILE, left)
-    )
+    left = clipping(DEVIATIONS)[0]
+    few = choose_clip(0.1, 0.1)
+    assert few.residual_clip == pytest.approx(DEVIATIONS * 0.2**0.5 / 10**0.5, rel=0.01)
+    assert few.attenuation == left
+    edge = WORTHWHILE / DEVIATIONS
+    assert choose_clip(0.0, 0.99 * edge).residual_clip == pytest.approx(0.99 * WORTHWHILE)
+    assert choose_clip(0.0, 1.01 * edge) == REWARDS
+    far = choose_clip(0.0, 1.01 * edge, mean_reward=0.5)
+    assert far == Clip(pytest.approx(1.01 * WORTHWHILE), left)
 
 
 def test_clipping_leaves_what_a_normal_law_says() -> None:
     z = np.random.default_rng(0).normal(size=400_000)
     for deviations in (0.5, 1.5, 3.0):
-        gain, square = clipping(deviations)
+        shift, square = clipping(deviations)
         moved = (
             np.clip(z + 0.01, -deviations, deviations).mean()
             - np.clip(z - 0.01, -deviations, deviations).mean()
         )
-        assert gain == pytest.approx(moved / 0.02, abs=0.01)
+        assert shift == pytest.approx(moved / 0.02, abs=0.01)
         assert square == pytest.approx(np.mean(np.clip(z, -deviations, deviations) ** 2), abs=0.01)
 
 
 # -- what comes of it -----------------------------------------------------------------------------
 
 
-def test_the_second_look_is_better_than_one_look_at_the_same_budget(first: Design) -> None:
+def test_two_passes_are_better_than_one_at_the_same_budget(first: Design) -> None:
     once = Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1, passes=1)
     seeds = range(6)
-    two = np.mean([error(looked(refine(looked(first, seed)), seed)) for seed in seeds])
-    one = np.mean([error(looked(once, seed)) for seed in seeds])
+    two = np.mean(
+        [error(released_from(refine(released_from(first, seed)), seed)) for seed in seeds]
+    )
+    one = np.mean([error(released_from(once, seed)) for seed in seeds])
     assert two < 0.7 * one
 
 
-def test_noisy_rewards_are_told_once_more_and_nothing_is_lost(
+def test_noisy_rewards_are_added_once_more_and_nothing_is_lost(
     first: Design, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Coins that fall on 1 or -1: residuals are larger than rewards, so comparing would only add
@@ -224,22 +236,24 @@ def test_noisy_rewards_are_told_once_more_and_nothing_is_lost(
 
     monkeypatch.setitem(globals(), "records", flipped)
     once = Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1, passes=1)
-    again = [refine(looked(first, seed)) for seed in range(12)]
+    again = [refine(released_from(first, seed)) for seed in range(12)]
     for design in again:
-        assert design.earlier is not None
-        assert (design.earlier.reach, design.earlier.gain) == WHOLE
-        assert not design.earlier.weights.any()
-    one = np.mean([error(looked(once, seed)) for seed in range(12)])
-    two = np.mean([error(looked(design, seed)) for seed, design in enumerate(again)])
+        assert design.residual is not None
+        found = Clip(design.residual.residual_clip, design.residual.attenuation)
+        assert found == REWARDS
+        assert not design.residual.weights.any()
+    one = np.mean([error(released_from(once, seed)) for seed in range(12)])
+    two = np.mean([error(released_from(design, seed)) for seed, design in enumerate(again)])
     assert two < 1.15 * one
 
 
-def test_intervals_of_two_looks_cover_the_truth() -> None:
-    """12 functions, 300 places each: 85 to 95 % of the truth is inside, though both passes saw the
+@pytest.mark.parametrize("passes", [2, 3])
+def test_intervals_of_several_passes_cover_the_truth(passes: int) -> None:
+    """12 functions, 300 places each: 85 to 95 % of the truth is inside, though all passes saw the
     same noise."""
     rng = np.random.default_rng(0)
     covered = []
-    first = Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1, passes=2)
+    first = Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1, passes=passes)
     for _ in range(12):
         U = rng.random((60, 2))
         a = rng.normal(size=60)
@@ -248,32 +262,33 @@ def test_intervals_of_two_looks_cover_the_truth() -> None:
         scale = 0.3 / np.std(PROBLEM.k(places, U) @ a)
         y = np.clip(scale * PROBLEM.k(points, U) @ a + 0.1 * rng.normal(size=ROUNDS), -1.0, 1.0)
 
-        def release(design: Design, points: Floats = points, y: Floats = y) -> Policy:
+        def collect(design: Design, points: Floats = points, y: Floats = y) -> Statistic:
             statistic = design.statistic()
             statistic.add_points(points, y)
-            return statistic.simulate_release(rng)
+            return statistic
 
-        low, high = release(refine(release(first))).interval(places[:, :1], places[:, 1:])
+        policy = release_passes(first, collect, simulate_with(rng))
+        assert len(policy.releases) == passes
+        low, high = policy.interval(places[:, :1], places[:, 1:])
         right = scale * PROBLEM.k(places, U) @ a
         covered.append(float(np.mean((low <= right) & (right <= high))))
     assert 0.85 <= np.mean(covered) <= 0.95
 
 
-def test_counts_of_both_looks_are_pooled(first: Design, second: Design) -> None:
+def test_counts_of_both_passes_are_pooled(first: Design, second: Design) -> None:
     """Each pass counts the same people; the law of both comes from the weighted mean of their
     counts."""
-    assert second.earlier is not None
     statistic = second.statistic()
     statistic.add_points(*records())
     released = simulate_gaussian(statistic._sum, second.budget, np.random.default_rng(0))
-    reads = [Read.of(first, second.earlier.released), Read.of(second, released)]
-    counts = [read.counts for read in reads]
-    weights = [read.count_noise**-2 for read in reads]
-    pooled = np.average(np.stack(counts), axis=0, weights=weights)  # type: ignore[arg-type]
-    for law, design in zip(_laws(reads), (first, second), strict=True):
-        assert law.energy == pytest.approx(
-            design.moments_given(pooled, sum(weights) ** -0.5, released.records).energy
-        )
+    passes = [ReleaseParts.of(second.previous[0]), ReleaseParts.of(Release(second, released))]
+    weights = [parts.count_noise**-2 for parts in passes]
+    counts: list[Any] = [parts.counts for parts in passes]
+    pooled = np.average(np.stack(counts), axis=0, weights=weights)
+    expected = ContextCounts(pooled, sum(weights) ** -0.5, ROUNDS)
+    for observed, design in zip(observations(passes), (first, second), strict=True):
+        moments = moments_given(design, expected)
+        assert observed.sampling == pytest.approx(ROUNDS * moments.square)
 
 
 def test_what_two_releases_say_adds_up() -> None:
@@ -283,17 +298,75 @@ def test_what_two_releases_say_adds_up() -> None:
     B = rng.normal(size=(6, 6))
     z = rng.normal(size=6)
     w = rng.normal(size=6)
-    both = Seen(A, z) + Seen(B, w)
+    both = WhitenedObservation(A, z) + WhitenedObservation(B, w)
     stacked = np.vstack([A, B])
     assert both.A.shape == (6, 6)
     assert pytest.approx(stacked.T @ stacked) == both.A.T @ both.A
     assert both.A.T @ both.z == pytest.approx(stacked.T @ np.concatenate([z, w]))
 
 
+@given(st.integers(1, 4), st.integers(0, 10**6))
+def test_innovations_are_the_joint_observation_whitened_block_by_block(
+    count: int, seed: int
+) -> None:
+    """For any number of passes A'A and A'z are those of the stacked observation with the whole
+    covariance."""
+    rng = np.random.default_rng(seed)
+    rank = 4
+    root = rng.normal(size=(rank, rank))
+    squares = sorted(rng.random(count) + 0.05, reverse=True)
+    passes = []
+    for square in squares:
+        sampling = root @ root.T
+        noise = square * sampling + 0.3 * np.eye(rank)
+        G = rng.normal(size=(rank, rank))
+        passes.append(LinearObservation(rng.normal(size=rank), G, noise, sampling, float(square)))
+    N = np.block([[_covariance(passes, i, j) for j in range(count)] for i in range(count)])
+    G = np.vstack([each.G for each in passes])
+    b = np.concatenate([each.b for each in passes])
+    seen = combined(innovations(passes))
+    assert pytest.approx(G.T @ np.linalg.solve(N, G), rel=1e-6, abs=1e-6) == seen.A.T @ seen.A
+    assert seen.A.T @ seen.z == pytest.approx(G.T @ np.linalg.solve(N, b), rel=1e-6, abs=1e-6)
+
+
+def _covariance(passes: list[LinearObservation], i: int, j: int) -> Floats:
+    if i == j:
+        return passes[i].N
+    if i < j:
+        return shared_noise(passes[i], passes[j])
+    return shared_noise(passes[j], passes[i]).T
+
+
+def test_releases_of_other_people_are_independent_observations(first: Design) -> None:
+    """Two groups of people make the policy surer than one group that is read twice as if it were
+    two: the decoder is told whose records they are."""
+    statistic = first.statistic()
+    statistic.add_points(*records(0))
+    one = simulate_gaussian(statistic._sum, first.budget, np.random.default_rng(0))
+    statistic = first.statistic()
+    statistic.add_points(*records(1))
+    other = simulate_gaussian(statistic._sum, first.budget, np.random.default_rng(1))
+    points = np.random.default_rng(2).random((200, 2))
+    alone = decode([Release(first, one, "a")])
+    apart = decode([Release(first, one, "a"), Release(first, other, "b")])
+    same = decode([Release(first, one, "a"), Release(first, other, "a")])
+    surer = [float(np.mean(found.variance(points))) for found in (apart, same, alone)]
+    assert surer[0] < surer[1] < surer[2]
+
+
+def test_releases_on_other_landmarks_are_not_decoded_together(first: Design) -> None:
+    other = Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=2, passes=2)
+    releases = [*released_from(first).releases, *released_from(other).releases]
+    with pytest.raises(InputError, match="same landmarks"):
+        decode(releases)
+    with pytest.raises(InputError, match="nothing to decode"):
+        decode([])
+
+
 def test_the_second_design_follows_from_the_first_and_its_policy(first: Design) -> None:
-    policy = looked(first)
+    policy = released_from(first)
     assert refine(policy).fingerprint == refine(policy).fingerprint
-    assert refine(looked(first, 5)).fingerprint != refine(policy).fingerprint
+    assert refine(released_from(first, 5)).fingerprint != refine(policy).fingerprint
 
 
 def test_both_designs_have_one_law_of_public_points(first: Design, second: Design) -> None:
@@ -316,46 +389,76 @@ def test_a_second_design_survives_a_file(second: Design) -> None:
     assert np.array_equal(
         again.rows(points, y, np.ones(ROUNDS)), second.rows(points, y, np.ones(ROUNDS))
     )
-    assert looked(again).guarantee == looked(second).guarantee
-    assert isinstance(again.earlier, Earlier)
+    assert released_from(again).guarantee == released_from(second).guarantee
+    assert again.residual is not None
+    assert [len(r.design.previous) for r in again.previous] == [0]
 
 
 def test_the_first_design_keeps_what_is_left(first: Design) -> None:
     again = Design.restore(PROBLEM, first.facts(), first.arrays())
-    assert (again.rest, again.whole, again.layout.energy_share) == (
-        first.rest,
-        BUDGET,
-        first.layout.energy_share,
-    )
+    assert again.total_budget == BUDGET
+    assert again.remaining_budget == first.remaining_budget
+    assert again.layout.square_share == first.layout.square_share
 
 
 # -- what cannot be -------------------------------------------------------------------------------
 
 
-def test_a_second_look_needs_a_first_one(first: Design, tmp_path: Path) -> None:
-    loaded = Policy.load(looked(first).save(tmp_path / "policy"))
+def test_another_pass_needs_one_before_it(first: Design, tmp_path: Path) -> None:
+    loaded = Policy.load(released_from(first).save(tmp_path / "policy"))
     with pytest.raises(StateError, match="follows a release"):
         refine(loaded)
-    other = Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=2, passes=2)
-    with pytest.raises(StateError, match="follows a release"):
-        refine(looked(first))
     once = Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1, passes=1)
     with pytest.raises(InputError, match="nothing is left"):
-        refine(looked(once))
-    twice = refine(looked(first))
-    with pytest.raises(InputError, match="no third one"):
-        refine(twice, looked(twice))
-    plain = Design.build(
-        PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1, passes=2, options=DesignOptions(plain=True)
-    )
+        refine(released_from(once))
+    twice = refine(released_from(first))
+    with pytest.raises(InputError, match="nothing is left"):
+        refine(released_from(twice))
+    options = DesignOptions(plain=True)
+    plain = Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1, options=options)
+    assert plain.passes_left == 0
     with pytest.raises(InputError, match="plain"):
-        refine(looked(plain))
+        refine(released_from(plain))
 
 
-def test_there_are_one_or_two_looks() -> None:
-    with pytest.raises(InputError, match="passes must be 1 or 2"):
-        Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1, passes=3)
-    assert Design.build(PROBLEM, horizon=ROUNDS, budget=Budget(1.0), rng=1, passes=2).whole is None
+def test_passes_are_a_small_number() -> None:
+    for passes in (0, 9, 1.5):
+        with pytest.raises(InputError, match="passes must be 1 to 8"):
+            Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1, passes=passes)  # type: ignore[arg-type]
+    pure = Design.build(PROBLEM, horizon=ROUNDS, budget=Budget(1.0), rng=1)
+    assert (pure.passes_left, pure.remaining_budget) == (0, None)
+
+
+def test_three_passes_spend_the_budget_and_no_more(tmp_path: Path) -> None:
+    ledger = Ledger.create(f"sqlite:///{tmp_path}/ledger.db", BUDGET)
+    design = Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1, passes=3)
+
+    def collect(design: Design) -> Statistic:
+        statistic = design.statistic()
+        statistic.add_points(*records())
+        return statistic
+
+    require_room(ledger, design, "three")
+    policy = release_passes(design, collect, release_on(ledger, "three"))
+    assert [charge.request for charge in ledger.charges()] == [
+        "three/pass 1",
+        "three/pass 2",
+        "three",
+    ]
+    assert 0 <= ledger.remaining < 4 / UNITS
+    assert policy.guarantee.epsilon == pytest.approx(1.0, abs=1e-6)
+    assert (policy.facts["passes"], Budget(**policy.facts["budget"])) == (3, BUDGET)
+    again = release_passes(design, collect, release_on(ledger, "three"))  # free, and the same
+    assert np.array_equal(again.posterior.weights, policy.posterior.weights)
+    restored = Design.restore(
+        PROBLEM, policy.releases[2].design.facts(), policy.releases[2].design.arrays()
+    )
+    assert [len(release.design.previous) for release in restored.previous] == [0, 1]
+    assert restored.fingerprint == policy.releases[2].design.fingerprint
+    with pytest.raises(tacit.BudgetError):
+        require_room(ledger, design, "once more")
+    with pytest.raises(tacit.RequestConflictError, match="fewer passes"):
+        require_room(ledger, replace(design, passes_left=4), "three")
 
 
 # -- studies --------------------------------------------------------------------------------------
@@ -363,7 +466,7 @@ def test_there_are_one_or_two_looks() -> None:
 
 @pytest.fixture
 def study(tmp_path: Path) -> Study:
-    bandit = Study.create(
+    study = Study.create(
         f"sqlite:///{tmp_path}/study.db",
         PROBLEM,
         horizon=300,
@@ -371,21 +474,21 @@ def study(tmp_path: Path) -> Study:
         options=DesignOptions(seed=1),
     )
     points, _ = records()
-    asked = bandit.ask_many(points[:300, 1:])
+    asked = study.ask_many(points[:300, 1:])
     played = np.array([[d.action["x"], c] for d, c in zip(asked, points[:300, 1], strict=True)])
-    bandit.tell_many([d.id for d in asked], truth(played).tolist())
-    return bandit
+    study.tell_many([d.id for d in asked], truth(played).tolist())
+    return study
 
 
-def test_a_study_looks_twice_and_pays_once(study: Study, tmp_path: Path) -> None:
+def test_a_study_reads_its_rounds_twice_and_pays_once(study: Study, tmp_path: Path) -> None:
     policy = study.release()
     assert policy.guarantee.epsilon == pytest.approx(1.0, abs=1e-6)
     again = Study.open(f"sqlite:///{tmp_path}/study.db").release()
     assert np.array_equal(again.posterior.weights, policy.posterior.weights)
-    assert [charge.request for charge in study.ledger.charges()] == ["first pass", "release"]
+    assert [charge.request for charge in study.ledger.charges()] == ["release/pass 1", "release"]
 
 
-def test_a_study_that_stops_between_its_looks_goes_on(
+def test_a_study_that_stops_between_its_passes_goes_on(
     study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stop(*_: object, **__: object) -> Design:
@@ -405,22 +508,24 @@ def test_everybody_uses_the_second_design_that_was_written_down_first(
     study: Study, tmp_path: Path
 ) -> None:
     policy = study.release()
-    kept = study._store.second()
-    other = refine(looked_at(study))
+    kept = study._store.design_of_pass(2)
+    other = refine(policy_of(study))
     assert kept is not None
-    assert study._store.keep_second(other.facts(), other.arrays())[0] == kept[0] != other.facts()
+    found = study._store.keep_design_of_pass(2, other.facts(), other.arrays())
+    assert found[0] == kept[0] != other.facts()
     assert np.array_equal(study.release().posterior.weights, policy.posterior.weights)
 
 
-def looked_at(study: Study) -> Policy:
-    return study._statistic(study.asked, lambda *_: None).simulate_release(np.random.default_rng(0))
+def policy_of(study: Study) -> Policy:
+    statistic = study._statistic(study.asked, lambda *_: None, study.design)
+    return statistic.simulate_release(np.random.default_rng(0))
 
 
-def test_one_look_is_still_to_be_had(tmp_path: Path) -> None:
+def test_one_pass_is_still_to_be_had(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/one.db"
-    bandit = Study.create(
+    study = Study.create(
         url, PROBLEM, horizon=10, budget=BUDGET, passes=1, options=DesignOptions(seed=1)
     )
-    bandit.tell(bandit.ask({"c": 0.5}).id, reward=0.5)
-    assert bandit.release().guarantee.delta == 1e-5
-    assert [charge.request for charge in bandit.ledger.charges()] == ["release"]
+    study.tell(study.ask({"c": 0.5}).id, reward=0.5)
+    assert study.release().guarantee.delta == 1e-5
+    assert [charge.request for charge in study.ledger.charges()] == ["release"]

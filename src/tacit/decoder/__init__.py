@@ -9,7 +9,7 @@ are chosen by the evidence of `bhat`. Any number of releases is read together. A
 released numbers only.
 """
 
-from tacit.decoder.decode import decode, usca_weights
+from tacit.decoder.decoding import decode, usca_weights
 from tacit.decoder.observations import LinearObservation, WhitenedObservation
 from tacit.decoder.parts import ReleaseParts
 from tacit.decoder.posterior import Posterior

@@ -11,7 +11,7 @@ import numpy as np
 from tacit._typing import Rng
 from tacit.core import Budget
 from tacit.decoder.context_law import ContextCounts, points_given
-from tacit.decoder.decode import by_people
+from tacit.decoder.decoding import by_people
 from tacit.decoder.parts import ReleaseParts
 from tacit.decoder.posterior import Posterior
 from tacit.design import Design, DesignOptions

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,9 @@ import tacit
 from helpers import BUDGET, build_design, records, small_design
 from tacit import InputError, Policy
 from tacit.core import simulate_gaussian
-from tacit.decoder import OFFSET, decode
+from tacit.decoder import decode
+from tacit.decoder.decoding import OFFSET
+from tacit.design import Release
 from tacit.kernels.ard import spread, with_lengthscales
 
 DESIGN = small_design(horizon=20_000, rank=60)
@@ -72,17 +75,21 @@ def test_the_fast_path_for_product_kernels_equals_the_plain_one() -> None:
         contexts=DESIGN.problem.contexts,
         kernel=tacit.Joint(Hidden()),
     )
-    plain = Policy(problem, POLICY.guarantee, POLICY.posterior, POLICY.landmarks)
+    posterior = replace(POLICY.posterior, kernel=problem.k)
+    plain = Policy(problem, POLICY.guarantee, posterior)
     assert np.allclose(plain.decide(CONTEXTS), POLICY.decide(CONTEXTS), atol=1e-6)
 
 
 def test_mean_and_deviation_are_those_of_the_posterior(monkeypatch: pytest.MonkeyPatch) -> None:
     """Against the formula with theta ~ N(0, P), P = L^-1 (v k'(U, U) + o 11') L^-T, written down
     directly."""
-    monkeypatch.setattr("tacit.decoder.kinds", lambda kernel, columns: [spread(kernel, columns)])
+    monkeypatch.setattr(
+        "tacit.decoder.decoding.kinds", lambda kernel, columns: [spread(kernel, columns)]
+    )
     statistic = DESIGN.statistic().add(*records(20_000))
     released = simulate_gaussian(statistic._sum, BUDGET, np.random.default_rng(0))
-    posterior = decode(DESIGN, released)
+    release = Release(DESIGN, released)
+    posterior = decode([release])
     problem = DESIGN.problem
     n = 20_000
     s = DESIGN.clip
@@ -90,8 +97,8 @@ def test_mean_and_deviation_are_those_of_the_posterior(monkeypatch: pytest.Monke
     U = DESIGN.features.U
     L = DESIGN.features.L
     b = released.values * s / 2**24
-    G = n * DESIGN.moments.signal
-    N = n * posterior.energy * DESIGN.moments.energy + (2 * s) ** 2 / (
+    G = n * DESIGN.moments.cross
+    N = n * posterior.mean_square * DESIGN.moments.square + (2 * s) ** 2 / (
         2 * BUDGET.gaussian
     ) * np.eye(DESIGN.rank)
     kernel = with_lengthscales(spread(problem.k, problem.dimension), posterior.lengthscales)
@@ -103,7 +110,7 @@ def test_mean_and_deviation_are_those_of_the_posterior(monkeypatch: pytest.Monke
     )
     phi = DESIGN.features(w)
     direct = np.einsum("ni,ij,nj->n", phi, covariance, phi) + v * (1 - np.sum(phi**2, axis=1))
-    policy = Policy.from_release(DESIGN, released)
+    policy = Policy.from_release(release)
     assert np.allclose(policy.mean([[40.0]] * 3, CONTEXTS), 0.5 + 0.5 * phi @ gain @ b, rtol=1e-4)
     assert np.allclose(policy.std([[40.0]] * 3, CONTEXTS) * 2, np.sqrt(direct), rtol=1e-3)
 
@@ -141,7 +148,7 @@ def test_a_policy_of_another_version_is_refused_with_a_sentence(tmp_path: Path) 
     folder = POLICY.save(tmp_path / "policy")
     about = json.loads((folder / "policy.json").read_text())
     (folder / "policy.json").write_text(json.dumps(about | {"schema": 99}))
-    with pytest.raises(InputError, match="schema 99; this version of Tacit reads 1"):
+    with pytest.raises(InputError, match="schema 99; this version of Tacit reads 2"):
         Policy.load(folder)
     (folder / "policy.json").write_text("not json")
     with pytest.raises(InputError, match="cannot be read as JSON"):

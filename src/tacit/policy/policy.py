@@ -1,4 +1,4 @@
-"""The policy: public, self-contained, decides for ever."""
+"""Decisions, predictions and files of a policy."""
 
 from __future__ import annotations
 
@@ -20,13 +20,12 @@ from tacit.core.curve import gaussian_epsilon
 from tacit.decoder import Posterior, decode
 from tacit.design import Release
 from tacit.errors import InputError
-from tacit.kernels import Separable
+from tacit.numerics.engine import Engine, engine
+from tacit.policy.deciding import Decider
 from tacit.problem import Problem
 
 SCHEMA = 2
 CANDIDATES = 256
-ROWS = 1024  # contexts decided at a time
-REFINEMENTS = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,19 +61,28 @@ class Policy:
 
     # -- decisions --------------------------------------------------------------------------------
 
-    def decide(self, contexts: Any) -> Any:
+    def decide(self, contexts: Any, *, device: str | Engine | None = None) -> Any:
         """The best action for each context: a dict for a dict, a table for a table, an array for an
         array.
 
-        A missing or unknown coordinate counts as the middle of its range.
+        A missing or unknown coordinate counts as the middle of its range. `device="cuda"` computes
+        on a GPU.
         """
         table = self.problem.contexts.read(contexts, "contexts")
-        actions = self.decide_points(self.problem.context_points(table))
+        actions = self.decide_points(self.problem.context_points(table), device)
         return table.answer(self.problem.actions.decode(actions))
 
-    def decide_points(self, C: Floats) -> Floats:
+    def decide_points(self, C: Floats, device: str | Engine | None = None) -> Floats:
         """Best actions for contexts in unit coordinates, in unit coordinates."""
-        return np.vstack([self._decide_chunk(C[i : i + ROWS]) for i in range(0, len(C), ROWS)])
+        on = engine(device)
+        if on not in self._deciders:
+            self._deciders[on] = Decider(self.problem, self.posterior, self.candidates, on)
+        return self._deciders[on].decide(C)
+
+    @cached_property
+    def _deciders(self) -> dict[Engine, Decider]:
+        """One for each engine that was asked for."""
+        return {}
 
     def mean(self, actions: Any, contexts: Any) -> Any:
         """The expected reward of each action in each context (row by row), in the user's units.
@@ -106,65 +114,10 @@ class Policy:
         """
         return replace(self, posterior=self.posterior.draw(rng))
 
-    @cached_property
-    def _menu(self) -> Floats:
-        """Candidate actions, in unit coordinates."""
-        return self.problem.actions.candidate_points(self.candidates)
-
-    @cached_property
-    def _menu_kernel(self) -> Floats:
-        """k_X(candidate, landmark): computed once, used by every decision with a separable kernel."""
-        k = self.problem.k
-        assert isinstance(k, Separable)
-        return np.asarray(k.actions(self._menu, self.posterior.landmarks[:, : k.at]))
-
-    def _decide_chunk(self, C: Floats) -> Floats:
-        scorer = (
-            _SeparableScorer(self, C)
-            if isinstance(self.problem.k, Separable)
-            else _JointScorer(self, C)
-        )
-        scores = scorer.on_menu()
-        best = np.argmax(scores, axis=1)
-        x = self._menu[best]
-        value = scores[np.arange(len(C)), best]
-        return self._refine(x, value, scorer) if self.problem.actions.continuous else x
-
-    def _refine(self, x: Floats, value: Floats, scorer: _Scorer) -> Floats:
-        """Moves each action along each coordinate to the top of the parabola through three points,
-        if better."""
-        d = x.shape[1]
-        step = 1.0 / max(1.0, len(self._menu) ** (1.0 / d) - 1.0)
-        for _ in range(REFINEMENTS):
-            for j in range(d):
-                move = np.zeros(d)
-                move[j] = step
-                left, right = (
-                    self.problem.actions.project_points(x + sign * move) for sign in (-1.0, 1.0)
-                )
-                f_left = scorer.at(left)
-                f_right = scorer.at(right)
-                bend = f_left - 2.0 * value + f_right
-                shift = np.where(
-                    bend < 0, 0.5 * (f_left - f_right) / np.where(bend < 0, bend, 1.0), 0.0
-                )
-                top = self.problem.actions.project_points(
-                    x + np.clip(shift, -1.0, 1.0)[:, None] * move
-                )
-                tries = np.stack([x, left, right, top])
-                values = np.stack([value, f_left, f_right, scorer.at(top)])
-                winner = np.argmax(values, axis=0)
-                rows = np.arange(len(x))
-                x = tries[winner, rows]
-                value = values[winner, rows]
-            step /= 4.0
-        return x
-
     def _pairs(self, actions: Any, contexts: Any) -> Floats:
-        played = self.problem.actions.read(actions, "actions")
-        came = self.problem.contexts.read(contexts, "contexts")
-        X = self.problem.actions.encode(played.columns)
-        C = self.problem.context_points(came)
+        chosen = self.problem.actions.read(actions, "actions")
+        X = self.problem.actions.encode(chosen.columns)
+        C = self.problem.context_points(self.problem.contexts.read(contexts, "contexts"))
         if len(X) != len(C) and 1 not in (len(X), len(C)):
             raise InputError(
                 f"actions and contexts must have as many rows, got {len(X)} and {len(C)}."
@@ -239,57 +192,6 @@ class Policy:
             f"Policy(rank={self.posterior.rank}, private={self.private}, "
             f"epsilon={self.guarantee.epsilon:.4g})"
         )
-
-
-class _Scorer:
-    """The mean reward of actions for a fixed chunk of contexts."""
-
-    def on_menu(self) -> Floats:
-        """Every candidate for every context, `(contexts, candidates)`."""
-        raise AssertionError("abstract")
-
-    def at(self, X: Floats) -> Floats:
-        """One action per context."""
-        raise AssertionError("abstract")
-
-
-class _SeparableScorer(_Scorer):
-    """k_X(x, u) k_C(c, u): all candidates at once by one matrix product with the precomputed menu."""
-
-    def __init__(self, policy: Policy, C: Floats) -> None:
-        k = policy.problem.k
-        assert isinstance(k, Separable)
-        self._policy = policy
-        self._k = k
-        self._X = policy.posterior.landmarks[:, : k.at]
-        self._context_part = (
-            k.contexts(C, policy.posterior.landmarks[:, k.at :]) * policy.posterior.weights
-        )
-
-    def on_menu(self) -> Floats:
-        return np.asarray(self._context_part @ self._policy._menu_kernel.T)
-
-    def at(self, X: Floats) -> Floats:
-        return np.asarray(np.einsum("nd,nd->n", self._k.actions(X, self._X), self._context_part))
-
-
-class _JointScorer(_Scorer):
-    """Any other kernel: evaluated point by point."""
-
-    def __init__(self, policy: Policy, C: Floats) -> None:
-        self._policy = policy
-        self._C = C
-
-    def on_menu(self) -> Floats:
-        menu = self._policy._menu
-        rows = [
-            self._policy.posterior.mean(np.hstack([menu, np.broadcast_to(c, (len(menu), len(c)))]))
-            for c in self._C
-        ]
-        return np.stack(rows)
-
-    def at(self, X: Floats) -> Floats:
-        return self._policy.posterior.mean(np.hstack([X, self._C]))
 
 
 def _promise(releases: Sequence[Release]) -> Guarantee:

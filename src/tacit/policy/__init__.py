@@ -1,0 +1,5 @@
+"""The policy: public, self-contained, decides for ever."""
+
+from tacit.policy.policy import Policy
+
+__all__ = ["Policy"]

@@ -1,0 +1,151 @@
+"""The best action for each context: the best of a menu of candidates, then uphill from there.
+
+Kernels and products are computed on an engine, on a GPU for example; what is left for NumPy has one
+number for each context and coordinate.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from tacit._typing import Array, Floats
+from tacit.decoder import Posterior
+from tacit.kernels import Separable
+from tacit.numerics.engine import CPU_ROWS, Engine, to_numpy
+from tacit.problem import Problem
+
+ROWS = 1024  # contexts decided at a time,
+GPU_ROWS = 16_384  # and on a GPU
+REFINEMENTS = 2
+
+
+class Decider:
+    """Decides by the mean of a posterior, on one engine."""
+
+    def __init__(
+        self, problem: Problem, posterior: Posterior, candidates: int, engine: Engine
+    ) -> None:
+        self.actions = problem.actions
+        self.kernel = posterior.kernel
+        self.menu = problem.actions.candidate_points(candidates)  # in unit coordinates
+        self._engine = engine
+        self._landmarks = engine.put(posterior.landmarks)
+        self._weights = engine.put(posterior.weights)
+        self._rows = ROWS if engine.rows <= CPU_ROWS else GPU_ROWS
+
+    def decide(self, C: Floats) -> Floats:
+        """Best actions for contexts, both in unit coordinates."""
+        starts = range(0, max(1, len(C)), self._rows)
+        return np.vstack([self._decide_chunk(C[i : i + self._rows]) for i in starts])
+
+    def _decide_chunk(self, C: Floats) -> Floats:
+        scores: _Scores
+        if isinstance(self.kernel, Separable):
+            scores = _SeparableScores(self, self.kernel, C)
+        else:
+            scores = _JointScores(self, C)
+        best, value = scores.best_of_menu()
+        x = self.menu[best]
+        if not self.actions.continuous:
+            return x
+        return self._uphill(x, value, scores)
+
+    def _uphill(self, x: Floats, value: Floats, scores: _Scores) -> Floats:
+        """Moves each action along each coordinate to the top of the parabola through three points,
+        if that is better."""
+        rows = np.arange(len(x))
+        d = x.shape[1]
+        project = self.actions.project_points
+        step = 1.0 / max(1.0, len(self.menu) ** (1.0 / d) - 1.0)
+        for _ in range(REFINEMENTS):
+            for j in range(d):
+                move = np.zeros(d)
+                move[j] = step
+                left = project(x - move)
+                right = project(x + move)
+                f_left = scores.at(left)
+                f_right = scores.at(right)
+                bend = f_left - 2.0 * value + f_right
+                peaked = bend < 0
+                slope = 0.5 * (f_left - f_right)
+                shift = np.where(peaked, slope / np.where(peaked, bend, 1.0), 0.0)
+                top = project(x + np.clip(shift, -1.0, 1.0)[:, None] * move)
+                tries = np.stack([x, left, right, top])
+                values = np.stack([value, f_left, f_right, scores.at(top)])
+                winner = np.argmax(values, axis=0)
+                x = tries[winner, rows]
+                value = values[winner, rows]
+            step /= 4.0
+        return x
+
+    @cached_property
+    def menu_kernel(self) -> Array:
+        """k_X(candidate, landmark), transposed: the same for every context."""
+        assert isinstance(self.kernel, Separable)
+        own = self._landmarks[:, : self.kernel.at]
+        return self.kernel.actions(self._engine.put(self.menu), own).T
+
+
+class _Scores:
+    """The mean rewards of actions for a chunk of contexts."""
+
+    def __init__(self, decider: Decider, C: Floats) -> None:
+        self.decider = decider
+        self.engine = decider._engine
+        self.landmarks = decider._landmarks
+        self.C = self.engine.put(C)
+
+    def on_menu(self) -> Array:
+        """Of every candidate for every context, `(contexts, candidates)`."""
+        raise AssertionError("abstract")
+
+    def at(self, X: Floats) -> Floats:
+        """Of one action for each context."""
+        raise AssertionError("abstract")
+
+    def best_of_menu(self) -> tuple[Floats, Floats]:
+        """The number of the best candidate for each context, and its score."""
+        scores = self.on_menu()
+        best = self.engine.xp.argmax(scores, axis=1)
+        return to_numpy(best), to_numpy(self.engine.xp.max(scores, axis=1))
+
+
+class _SeparableScores(_Scores):
+    """k_X(x, u) k_C(c, u): all candidates by one matrix product with the menu's kernel."""
+
+    def __init__(self, decider: Decider, kernel: Separable, C: Floats) -> None:
+        super().__init__(decider, C)
+        self._kernel = kernel
+        contexts = kernel.contexts(self.C, self.landmarks[:, kernel.at :])
+        self._context_part = contexts * decider._weights
+
+    def on_menu(self) -> Array:
+        return self._context_part @ self.decider.menu_kernel
+
+    def at(self, X: Floats) -> Floats:
+        actions = self._kernel.actions(self.engine.put(X), self.landmarks[:, : self._kernel.at])
+        return to_numpy(self.engine.xp.vecdot(actions, self._context_part))
+
+
+class _JointScores(_Scores):
+    """Any other kernel: evaluated point by point."""
+
+    def on_menu(self) -> Array:
+        menu = self.engine.put(self.decider.menu)
+        rows = range(self.C.shape[0])
+        return self.engine.xp.stack([self._mean(menu, self.C[i, :]) for i in rows])
+
+    def at(self, X: Floats) -> Floats:
+        points = self.engine.xp.concat([self.engine.put(X), self.C], axis=1)
+        return to_numpy(self._predict(points))
+
+    def _mean(self, menu: Array, c: Array) -> Array:
+        """Of every candidate in one context."""
+        xp = self.engine.xp
+        contexts = xp.broadcast_to(c, (menu.shape[0], c.shape[0]))
+        return self._predict(xp.concat([menu, contexts], axis=1))
+
+    def _predict(self, points: Array) -> Array:
+        return self.decider.kernel(points, self.landmarks) @ self.decider._weights
