@@ -196,10 +196,12 @@ def test_a_cluster_may_say_how_many_cores_a_task_has(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("kernel", [Matern(2.5, 0.4), tacit.Joint(RBF(0.5))])
 def test_decisions_are_the_same_on_every_engine(other: Engine, kernel: Kernel) -> None:
-    built = build_design(problem(kernel), horizon=500, budget=BUDGET, rng=0, rank=20)
+    large = Budget(epsilon=50.0, delta=1e-6)
+    built = build_design(problem(kernel), horizon=500, budget=large, rng=0, rank=20)
     statistic = built.statistic()
     points = built.problem.public_points(SOME, np.random.default_rng(0))
-    statistic.add_points(points[:500], np.cos(5 * points[:500, 0] - points[:500, 1]))
+    apart = points[:500, 0] - points[:500, 1]
+    statistic.add_points(points[:500], np.maximum(1.0 - 4.0 * apart**2, -1.0))
     policy = statistic.simulate_release(np.random.default_rng(1))
     contexts = points[:, built.problem.actions.dimension :]
     here = policy.decide_points(contexts)
