@@ -562,7 +562,7 @@ RECORDS = [
     ),
     Mutant(
         "threads count blocks that others count too",
-        "tacit.numerics.engine.Engine.share",
+        "tacit.numerics.engine.Engine.parallel",
         "items[i::count]",
         "items[i:]",
         way_in.test_threads_share_the_blocks_and_count_each_once,

@@ -278,7 +278,7 @@ class Design:
         rng = np.random.default_rng(int(self.fingerprint, 16))
         assert cells is not None
         believed = None if self.expected is None else cells.onehot(self.expected).mean(axis=0)
-        laws = cells.laws(counts, noise, records, believed)
+        laws = cells.column_probabilities(counts, noise, records, believed)
         if believed is not None and np.allclose(np.concatenate(laws), believed):
             return None
         cube = WellSpread(cells.columns + problem.actions.cube_dimension, rng).take(LAW_POINTS)
