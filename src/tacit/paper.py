@@ -46,7 +46,8 @@ def greedy_information(
     chosen = np.empty(horizon, dtype=np.intp)
     gains = np.empty(horizon)
     for t in range(horizon):
-        i = chosen[t] = int(np.argmax(variance))
+        i = int(np.argmax(variance))
+        chosen[t] = i
         # log det(I + K/tau) grows by log(1 + sigma_t^2(w) / tau), sigma_t^2 the posterior variance.
         gains[t] = 0.5 * math.log1p(variance[i] / tau)
         covariance = kernel(candidates, candidates[i : i + 1])[:, 0] - F[:, :t] @ F[i, :t]

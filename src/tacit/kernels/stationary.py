@@ -57,7 +57,7 @@ class Stationary(Kernel):
         return self.of_square(self.squared_distance(A, B))
 
     def squared_distance(self, A: Array, B: Array) -> Array:
-        # |a|^2 + |b|^2 - 2 a'b around the middle of the box: one matrix product, little
+        # |a|^2 + |b|^2 - 2 a'b around the middle of the box: one matrix product with little
         # cancellation.
         xp = array_namespace(A, B)
         A = A - 0.5
