@@ -198,14 +198,14 @@ def _entries(row: Any, names: tuple[str, ...]) -> list[Any]:
             cells = list(row)
             return cells if len(cells) == len(names) else missing
         return [row] if len(names) == 1 else missing
-    except Exception:  # whatever a stranger's __class__, __len__ or __iter__ raises
+    except Exception:  # whatever somebody else's __class__, __len__ or __iter__ raises
         return missing
 
 
 def _entry(row: Mapping[str, Any], name: str) -> Any:
     try:
         return row.get(name)
-    except Exception:  # whatever a stranger's mapping raises
+    except Exception:  # whatever somebody else's mapping raises
         return None
 
 
@@ -217,7 +217,7 @@ def _only(value: Any) -> Any:
     try:
         column = _column(value)
         return column[0] if column.shape == (1,) else None
-    except Exception:  # whatever a stranger's container raises
+    except Exception:  # whatever somebody else's container raises
         return None
 
 
@@ -255,7 +255,7 @@ def is_column(data: Any) -> bool:
         if isinstance(data, LISTS) or _is_series(data):
             return True
         return not isinstance(data, np.generic) and hasattr(data, "__array__") and data.ndim > 0
-    except Exception:  # whatever a stranger's __class__ or __getattr__ raises
+    except Exception:  # whatever somebody else's __class__ or __getattr__ raises
         return False
 
 
@@ -295,7 +295,7 @@ def _one(cell: Any) -> Any:
             entries = list(cell)
             return entries[0] if len(entries) == 1 else cell
         return cell
-    except Exception:  # whatever a stranger's __class__ or __iter__ raises
+    except Exception:  # whatever somebody else's __class__ or __iter__ raises
         return cell
 
 
@@ -368,7 +368,7 @@ def number(value: Any) -> float:
         if isinstance(value, complex | np.complexfloating):
             return float(value.real) if value.imag == 0 else NAN
         return float(value)
-    except Exception:  # whatever a stranger's __float__ raises
+    except Exception:  # whatever somebody else's __float__ raises
         return _truth(value)
 
 
@@ -377,7 +377,7 @@ def _truth(value: Any) -> float:
     column is text."""
     try:
         return TRUTHS.get(text(value) or "", NAN)
-    except Exception:  # whatever a stranger's __class__ or __str__ raises
+    except Exception:  # whatever somebody else's __class__ or __str__ raises
         return NAN
 
 

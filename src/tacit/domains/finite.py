@@ -112,7 +112,7 @@ class Finite(Domain):
                 if name in self._texts:
                     return self._texts[name]
             return self._numbers.get(number(value), -1)
-        except Exception:  # whatever a stranger's __class__ or __str__ raises
+        except Exception:  # whatever somebody else's __class__ or __str__ raises
             return -1
 
 
