@@ -71,7 +71,7 @@ class Cluster:
         self._control("start", "--wait", "--log", str(self.folder / "log"), "--options", options)
 
     def crash(self) -> None:
-        """Ends the server as if it had been killed: no checkpoint, buffers lost, clients cut off."""
+        """Ends the server as if killed: no checkpoint, buffers lost, clients cut off."""
         self._control("stop", "--wait", "--mode", "immediate")
 
     def remove(self) -> None:
@@ -108,9 +108,8 @@ class Cluster:
 
     def _run(self, program: str, *arguments: str) -> None:
         become = ["runuser", "-u", SUPERUSER, "--"] if os.geteuid() == 0 else []
-        with tempfile.TemporaryFile(
-            "w+"
-        ) as output:  # no pipe: the server would inherit it and keep it open
+        # No pipe: the server would inherit it and keep it open.
+        with tempfile.TemporaryFile("w+") as output:
             command = [*become, str(self._programs / program), *arguments]
             done = subprocess.run(
                 command, cwd=self.folder, stdout=output, stderr=output, check=False

@@ -117,9 +117,8 @@ def _mutated(mutant: Mutant, function: FunctionType) -> FunctionType:
     if not mutant.old:
         after_docstring = 1 if ast.get_docstring(definition) is not None else 0
         definition.body[after_docstring:after_docstring] = ast.parse(mutant.new).body
-    definition.name = (
-        "__mutant__"  # the name that the module knows means the function whose code is swapped
-    )
+    # Not its own name: in the module that means the function whose code is swapped.
+    definition.name = "__mutant__"
     # Free variables of the original (`__class__` of a method that calls super) are parameters of a
     # function around it.
     free = function.__code__.co_freevars

@@ -154,9 +154,8 @@ def test_low_rank_equals_paper_when_landmarks_are_all_points(kernel: Kernel, tau
     T = 20
     K = 3
     Z = rng.random((T * K, 2))
-    rows = rng.integers(
-        len(Z), size=T
-    )  # data among Z, repeats allowed: inside the span of the landmarks
+    # Data among Z, repeats allowed: inside the span of the landmarks.
+    rows = rng.integers(len(Z), size=T)
     W = Z[rows]
     Y = rng.uniform(-1.0, 1.0, size=T)
     design = unclipped(problem(kernel), Z, Z, T, tau)
@@ -368,9 +367,8 @@ def test_replacing_one_record_moves_mubar_by_at_most_twice_the_largest_sigmabar2
     other: tuple[tuple[float, float], float],
     tau: float,
 ) -> None:
-    points = np.vstack(
-        [GRID, [data[0][0], other[0]]]
-    )  # the supremum over a set that contains both records
+    # The supremum is over a set that contains both records.
+    points = np.vstack([GRID, [data[0][0], other[0]]])
     before = estimated(data, tau)
     after = estimated([other, *data[1:]], tau)
     moved = np.abs(before.mubar(points) - after.mubar(points))
@@ -399,9 +397,8 @@ def test_decisions_for_neighbouring_data_differ_by_at_most_e_to_the_epsilon(
     W, Y = records(ROUNDS - 1, np.random.default_rng(seed))
     logs = []
     for row, value in zip(rows, y, strict=True):
-        usca = USCA(
-            problem(), ROUNDS, np.random.default_rng(0), grid=7, candidates=7
-        )  # the same coins for both
+        coins = np.random.default_rng(0)  # the same for both
+        usca = USCA(problem(), ROUNDS, coins, grid=7, candidates=7)
         usca.add(np.vstack([W, GRID[row]]), np.append(Y, value))
         logs.append(np.log(usca.probabilities(np.array([0.5]), 2.0)))
     assert np.abs(logs[0] - logs[1]).max() <= 2.0 * (1 + 1e-9)

@@ -284,7 +284,7 @@ def test_a_table_lends_its_names_and_nothing_of_its_rows(name: str) -> None:
 
 def test_no_row_of_a_table_is_looked_at() -> None:
     class Closed:
-        """A frame that raises as soon as somebody asks for more than its columns and their dtypes."""
+        """A frame that raises as soon as somebody asks for more than its columns and dtypes."""
 
         columns = tuple(ROWS)
         dtypes = (np.dtype(object),) * len(ROWS)
@@ -307,10 +307,8 @@ def test_columns_are_chosen_and_ordered_by_who_names_them() -> None:
     )
     assert isinstance(arms.actions, Categories)
     assert (arms.actions.name, arms.actions.ordered, arms.kernel) == ("gene", True, RBF(0.5))
-    assert from_table(levels={"gene": (0, 1)}).contexts.names == (
-        "gene",
-        "age",
-    )  # of levels a tuple is labels too
+    # Among levels a tuple is labels too.
+    assert from_table(levels={"gene": (0, 1)}).contexts.names == ("gene", "age")
 
 
 @pytest.mark.parametrize(

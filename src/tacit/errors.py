@@ -1,11 +1,11 @@
-"""What can go wrong, said in one sentence: what was expected, what came, what to do.
+"""The errors that Tacit raises. A message says what was expected, what came, and what to do.
 
-No message here ever contains a private value: a context, a reward, or how many of them were odd.
+No message contains a private value: a context, a reward, or how many of them were missing.
 """
 
 
 class TacitError(Exception):
-    """The root of every error that Tacit raises on purpose."""
+    """The base class of every error that Tacit raises on purpose."""
 
 
 class InputError(TacitError, ValueError):

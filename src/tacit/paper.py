@@ -1,7 +1,7 @@
-"""USCA exactly as published, for small `T`: the oracle that the rest of Tacit is tested against.
+"""USCA exactly as published, for small `T`: the reference that the rest of Tacit is tested against.
 
 Pavlovic, Salgia and Zhao, "Differentially Private Kernelized Contextual Bandits", 2025. `gamma_T`
-is greedy. Comments name the line of the algorithm or the equation that is being computed.
+is found greedily. Comments name the line of the algorithm or the equation that is being computed.
 
 Idealised numerics, not a hardened mechanism: floating point throughout, the supremum of sigmabar
 and the exponential measure are taken over grids, and nothing keeps account of what is spent. For
@@ -37,7 +37,7 @@ def greedy_information(
     kernel: Kernel, candidates: Floats, horizon: int, tau: float
 ) -> tuple[NDArray[np.intp], Floats]:
     """`horizon` candidates chosen one by one, each the most informative given the earlier ones, and
-    what each gains.
+    the information gained by each.
 
     A point may be chosen again: the supremum is over W^T.
     """
@@ -46,7 +46,8 @@ def greedy_information(
     chosen = np.empty(horizon, dtype=np.intp)
     gains = np.empty(horizon)
     for t in range(horizon):
-        i = chosen[t] = int(np.argmax(variance))
+        i = int(np.argmax(variance))
+        chosen[t] = i
         # log det(I + K/tau) grows by log(1 + sigma_t^2(w) / tau), sigma_t^2 the posterior variance.
         gains[t] = 0.5 * math.log1p(variance[i] / tau)
         covariance = kernel(candidates, candidates[i : i + 1])[:, 0] - F[:, :t] @ F[i, :t]
@@ -56,8 +57,7 @@ def greedy_information(
 
 
 def maximal_information_gain(kernel: Kernel, candidates: Floats, horizon: int, tau: float) -> float:
-    """gamma_T over public candidates, to within the greedy factor: at least 1 - 1/e of it, never
-    more than it."""
+    """gamma_T over public candidates, found greedily: at least 1 - 1/e of it, and at most all."""
     return float(greedy_information(kernel, candidates, horizon, tau)[1].sum())
 
 
@@ -69,9 +69,8 @@ def approximation_points(
     if horizon * K > MOST_POINTS:
         raise InputError(
             f"the published formula would factor a matrix of {horizon * K} rows at horizon "
-            f"{horizon}; "
-            f"this module stops at {MOST_POINTS}: use tacit.Design, whose cost is linear in the "
-            "horizon."
+            f"{horizon}; this module stops at {MOST_POINTS}: use tacit.Design, whose cost is "
+            "linear in the horizon."
         )
     return K, problem.public_points(horizon * K, rng)
 
@@ -112,6 +111,7 @@ class Estimator:
         return np.asarray((self.kernel.diagonal(points) - explained) / self.tau)
 
     def _Linvkz(self, points: Floats) -> Floats:
+        """L^-1 k_Z(w), one column per point."""
         return linalg.solve_lower(self._L, self.kernel(self.Z, points))
 
 
@@ -177,9 +177,8 @@ class USCA:
 
     def decide(self, context: Floats, epsilon: float, rng: Rng) -> Floats:
         """Lines 16 to 18: one action for one context. Every call spends `epsilon` again."""
-        return np.asarray(
-            self.actions[rng.choice(len(self.actions), p=self.probabilities(context, epsilon))]
-        )
+        chosen = rng.choice(len(self.actions), p=self.probabilities(context, epsilon))
+        return np.asarray(self.actions[chosen])
 
 
 def _pairs(X: Floats, C: Floats) -> Floats:

@@ -29,11 +29,11 @@ class Problem:
     )
 
     A plain kernel such as `Matern(2.5, 0.3)` is read as the product of itself on actions and itself
-    on contexts. Without one it is that of `tacit.kernels.default_kernel`, to which labels are
-    labels unless they are said to be ordered. Contexts that nobody named are called c0, c1, ...
-    where the actions have the same default names. `generator` is the public guess of who will come
-    (uniform by default); `play` is the law under which actions were or will be played, if that is
-    not uniform. It must not depend on data.
+    on contexts. Without one it is that of `tacit.kernels.default_kernel`, which treats labels as
+    unordered unless they are declared to be ordered. Contexts that nobody named are called c0, c1,
+    ... where the actions have the same default names. `generator` is a public guess of the
+    distribution of contexts (uniform by default); `play` is the distribution from which actions
+    were or will be drawn, if that is not uniform. It must not depend on data.
 
     `advantage=True` learns only what decisions need: how much better an action is than a random one
     in the same context. No budget goes to the part of the reward that no action changes;
@@ -50,10 +50,9 @@ class Problem:
 
     def __post_init__(self) -> None:
         for name in ("actions", "contexts"):
-            if not isinstance(getattr(self, name), Domain):
-                kind = type(
-                    getattr(self, name)
-                ).__name__  # the kind only: it could be somebody's table
+            value = getattr(self, name)
+            if not isinstance(value, Domain):
+                kind = type(value).__name__  # the kind only: it could be somebody's table
                 raise InputError(
                     f"{name} must be a domain, got {kind}: pass for example tacit.Box([0.0], "
                     "[1.0])."
@@ -69,17 +68,18 @@ class Problem:
         kernel = self._chosen_kernel()
         object.__setattr__(self, "kernel", kernel)
         k = natural(kernel, self._columns, self.actions.dimension)
-        object.__setattr__(self, "_k", _centred(k, self.actions) if self.advantage else k)
-        object.__setattr__(
-            self,
-            "_draw",
-            (sampler(self.actions, self.play), sampler(self.contexts, self.generator)),
-        )
+        if self.advantage:
+            k = _centred(k, self.actions)
+        object.__setattr__(self, "_k", k)
+        object.__setattr__(self, "_draw_actions", sampler(self.actions, self.play))
+        object.__setattr__(self, "_draw_contexts", sampler(self.contexts, self.generator))
 
     def _chosen_kernel(self) -> Kernel:
         if self.kernel is None:
             return kernels.default_kernel(self.actions, self.contexts)
-        return self.kernel if isinstance(self.kernel, Kernel) else _wrapped(self.kernel)
+        if isinstance(self.kernel, Kernel):
+            return self.kernel
+        return _wrapped(self.kernel)
 
     @classmethod
     def from_table(
@@ -96,7 +96,10 @@ class Problem:
         """A problem on columns of a table, whose ranges and levels are declared here.
 
         problem = Problem.from_table(
-            log, action="dose", ranges={"dose": (0, 100), "age": (18, 95)}, levels={"gene": ["G/G", "A/G", "A/A"]}
+            log,
+            action="dose",
+            ranges={"dose": (0, 100), "age": (18, 95)},
+            levels={"gene": ["G/G", "A/G", "A/A"]},
         )
 
         `table` is a frame, a schema, or a mapping of names to dtypes. Only names and dtypes are
@@ -116,11 +119,10 @@ class Problem:
             raise InputError(
                 f"contexts must be a list of column names, got {contexts!r}: write [{contexts!r}]."
             )
-        others = (
-            [name for name in declared.columns if name not in played]
-            if contexts is None
-            else list(contexts)
-        )
+        if contexts is None:
+            others = [name for name in declared.columns if name not in played]
+        else:
+            others = list(contexts)
         for name, columns in (("action", played), ("contexts", others)):
             if not columns:
                 raise InputError(
@@ -145,46 +147,40 @@ class Problem:
 
     @property
     def private(self) -> bool:
-        """False if a part of it was learned with a seed: a generator by `simulate_marginals`, play
-        by a simulation."""
-        return all(
-            is_private(part)
-            for part in (self.actions, self.contexts, self.kernel, self.generator, self.play)
-        )
+        """Whether no part of it was learned with a seed, as a generator by `simulate_marginals` or
+        play by a simulation is."""
+        parts = (self.actions, self.contexts, self.kernel, self.generator, self.play)
+        return all(is_private(part) for part in parts)
 
     @property
     def _columns(self) -> tuple[str, ...]:
         """One name per unit coordinate; an item's features share the item's name."""
-        return tuple(
-            name for domain in (self.actions, self.contexts) for name in _coordinates(domain)
-        )
+        return (*_coordinates(self.actions), *_coordinates(self.contexts))
 
     def require_apart(self, contexts: Any, actions: Any = None) -> None:
         """Fails if a table of private records is also this problem's public sample (see
         `PublicSample`)."""
-        for law, table, domain in (
-            (self.generator, contexts, self.contexts),
-            (self.play, actions, self.actions),
-        ):
-            if isinstance(law, PublicSample) and table is not None:
-                law.require_apart(table, domain.names)
+        if isinstance(self.generator, PublicSample) and contexts is not None:
+            self.generator.require_apart(contexts, self.contexts.names)
+        if isinstance(self.play, PublicSample) and actions is not None:
+            self.play.require_apart(actions, self.actions.names)
 
     def public_points(self, n: int, rng: Rng) -> Floats:
-        """`n` joint points from play x generator: the algorithm's own coins, never data."""
+        """`n` joint points, actions from play and contexts from the generator, never from data."""
         return np.hstack([self.draw_actions(n, rng), self.draw_contexts(n, rng)])
 
     def draw_actions(self, n: int, rng: Rng) -> Floats:
         """`n` actions as they are played, in unit coordinates."""
-        return self._draw[0](n, rng)  # type: ignore[attr-defined]
+        return self._draw_actions(n, rng)  # type: ignore[attr-defined]
 
     def draw_contexts(self, n: int, rng: Rng) -> Floats:
         """`n` contexts from the public generator, in unit coordinates."""
-        return self._draw[1](n, rng)  # type: ignore[attr-defined]
+        return self._draw_contexts(n, rng)  # type: ignore[attr-defined]
 
     def context_points(self, table: Table) -> Floats:
         """A visitor's contexts in unit coordinates; a missing or unknown coordinate is the middle
         of its range."""
-        with np.errstate(all="ignore"):  # a visitor's odd value is no reason to warn
+        with np.errstate(all="ignore"):  # NumPy would warn of odd values
             points = self.contexts.encode(table.columns)
         if np.isfinite(points).all():
             return points
@@ -197,20 +193,23 @@ class Problem:
         return np.clip((inside - (low + high) / 2) / ((high - low) / 2), -1.0, 1.0)
 
     def unscale_reward(self, values: Floats) -> Floats:
-        """Values of the reward function in the user's units; an advantage is a difference and has
-        no middle."""
+        """Values of the reward function in the user's units. An advantage is a difference, to which
+        the middle of the range is not added."""
         low, high = self.reward_range
-        return (0.0 if self.advantage else (low + high) / 2) + values * (high - low) / 2
+        middle = 0.0 if self.advantage else (low + high) / 2
+        return middle + values * (high - low) / 2
 
     def spec(self) -> Spec:
-        """The problem as plain data, for TOML and JSON. Generators are the algorithm's coins and
-        are not kept."""
+        """The problem as plain data, for TOML and JSON, without its generator and play."""
+        kernel = {"type": "custom"} if isinstance(self.kernel, Custom) else dump(self.kernel)
+        reward: Spec = {"range": list(self.reward_range)}
+        if self.advantage:
+            reward["advantage"] = True
         return {
             "actions": dump(self.actions),
             "contexts": dump(self.contexts),
-            "kernel": {"type": "custom"} if isinstance(self.kernel, Custom) else dump(self.kernel),
-            "reward": {"range": list(self.reward_range)}
-            | ({"advantage": True} if self.advantage else {}),
+            "kernel": kernel,
+            "reward": reward,
         }
 
     @classmethod
@@ -227,7 +226,8 @@ class Problem:
         for name in ("actions", "contexts"):
             if name not in spec:
                 raise InputError(
-                    f'the problem has no [{name}] table: say what they are, for example type = "box".'
+                    f"the problem has no [{name}] table: say what they are, for example type = "
+                    '"box".'
                 )
         reward = spec.get("reward", {})
         if not isinstance(reward, Mapping):
@@ -252,26 +252,25 @@ class Problem:
 
 
 def _centred(k: Kernel, actions: Domain) -> Kernel:
+    """The kernel of advantages: its factor on actions centred over a fixed set of them."""
     if not isinstance(k, kernels.Separable):
         raise InputError(
             "advantage=True needs a kernel on actions times one on contexts: not a Joint or Custom "
             "one."
         )
-    menu = actions.candidate_points(64 if actions.dimension == 1 else 256)
-    return replace(k, actions=kernels.Centred(k.actions, menu))
+    points = actions.candidate_points(64 if actions.dimension == 1 else 256)
+    return replace(k, actions=kernels.Centred(k.actions, points))
 
 
-def _coordinates(domain: Domain) -> tuple[str, ...]:
-    parts: tuple[Domain, ...] = (
-        getattr(domain, "parts", ()) if isinstance(domain, domains.Mixed) else (domain,)
-    )
-    return tuple(
-        name
-        for part in parts
-        for name in (
-            part.names if len(part.names) == part.dimension else part.names * part.dimension
-        )
-    )
+def _coordinates(domain: Domain) -> list[str]:
+    """One name per unit coordinate: a coordinate's own, or the item's for each of its features."""
+    names: list[str] = []
+    for part in domain.parts if isinstance(domain, domains.Mixed) else (domain,):
+        if len(part.names) == part.dimension:
+            names += part.names
+        else:
+            names += list(part.names) * part.dimension
+    return names
 
 
 def _wrapped(kernel: Any) -> Kernel:

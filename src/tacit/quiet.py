@@ -10,18 +10,18 @@ from contextlib import contextmanager
 import numpy as np
 
 _lock = threading.Lock()
-_inside = 0  # how many threads, or calls within calls, are silent now
-_filters: warnings.catch_warnings[None] | None = None  # what there was before the first of them
+_inside = 0  # how many calls, of all threads, are inside now
+_filters: warnings.catch_warnings[None] | None = None  # restores the filters from before the first
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """No warning of NumPy in this thread, and none of Python's in any thread, until the last that
-    is inside has left.
+    """No warnings of NumPy in this thread, and none of Python's in any thread, while anybody is
+    inside.
 
     NumPy's settings belong to a thread: whoever starts threads calls this in each of them. The
-    filters of `warnings` belong to the whole process, so the first to come in sets them and the
-    last to go out puts them back.
+    filters of `warnings` belong to the whole process, so the first to enter sets them and the last
+    to leave restores them.
     """
     global _inside, _filters
     with _lock:

@@ -27,10 +27,11 @@ def dump(thing: Any) -> Spec:
 
 
 def load(spec: Any, registry: Mapping[str, type], what: str) -> Any:
-    """The object a spec describes, or one sentence about what is wrong with it."""
-    if not isinstance(spec, Mapping) or "type" not in spec:
+    """The object that a spec describes; what is wrong with a spec is an error."""
+    if not _is_spec(spec):
         raise InputError(
-            f'{what} must be a table with a "type" (one of {", ".join(sorted(registry))}), got {spec!r}.'
+            f'{what} must be a table with a "type" (one of {", ".join(sorted(registry))}), got '
+            f"{spec!r}."
         )
     kind = str(spec["type"]).lower()
     if kind not in registry:
@@ -44,9 +45,8 @@ def load(spec: Any, registry: Mapping[str, type], what: str) -> Any:
         raise InputError(
             f"{what} {kind!r} has no field {unknown[0]!r}: it takes {', '.join(sorted(fields))}."
         )
-    if missing := [
-        name for name, field in fields.items() if _required(field) and name not in given
-    ]:
+    required = [name for name, field in fields.items() if _required(field)]
+    if missing := [name for name in required if name not in given]:
         raise InputError(f"{what} {kind!r} is incomplete: it needs {', '.join(missing)}.")
     parsed = {key: _parse(value, registry, what) for key, value in given.items()}
     try:
@@ -60,15 +60,15 @@ def _required(field: dataclasses.Field[Any]) -> bool:
 
 
 def _parse(value: Any, registry: Mapping[str, type], what: str) -> Any:
-    if isinstance(value, Mapping) and "type" in value:
+    if _is_spec(value):
         return load(value, registry, what)
-    if (
-        isinstance(value, list)
-        and value
-        and all(isinstance(v, Mapping) and "type" in v for v in value)
-    ):
+    if isinstance(value, list) and value and all(_is_spec(v) for v in value):
         return tuple(load(v, registry, what) for v in value)
     return value
+
+
+def _is_spec(value: Any) -> bool:
+    return isinstance(value, Mapping) and "type" in value
 
 
 def _plain(value: Any) -> Any:
@@ -91,5 +91,5 @@ def _plain(value: Any) -> Any:
 def _same(value: Any, default: Any) -> bool:
     try:
         return bool(type(value) is type(default) and value == default)
-    except ValueError:
+    except ValueError:  # arrays have no one truth value
         return False

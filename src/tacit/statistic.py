@@ -112,7 +112,7 @@ class Statistic:
                     progress("adding records", at.start, total)
             return part
 
-        whole, *rest = self._engine.share(collect, blocks)
+        whole, *rest = self._engine.parallel(collect, blocks)
         for part in rest:
             whole.merge(part)
         self._sum.merge(whole)

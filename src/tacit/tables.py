@@ -25,17 +25,13 @@ from tacit.quiet import quiet
 Columns = dict[str, NDArray[Any]]
 NAN = float("nan")
 LISTS = (list, tuple, range)
-TRUTHS = {
-    "True": 1.0,
-    "true": 1.0,
-    "False": 0.0,
-    "false": 0.0,
-}  # as NumPy, pandas, polars and Arrow write them
+# Truth values as NumPy, pandas, polars and Arrow write them.
+TRUTHS = {"True": 1.0, "true": 1.0, "False": 0.0, "false": 0.0}
 
 
 class Table:
-    """Named columns of one length. `like` says what they came from, so that answers look like
-    questions: the frame itself, or one of the words below."""
+    """Named columns of one length. `like` is what they came from, so that an answer has the form of
+    the question: the frame itself, or one of the words below."""
 
     def __init__(self, columns: Columns, rows: int, like: Any) -> None:
         self.columns = columns
@@ -43,7 +39,7 @@ class Table:
         self.like = like
 
     def answer(self, columns: Columns) -> Any:
-        """Columns of the same length in the shape of the question: a dict for a dict, pandas for
+        """Columns of the same length in the form of the question: a dict for a dict, pandas for
         pandas."""
         if self.like is RECORD:
             return {name: _item(column[0]) for name, column in columns.items()}
@@ -56,11 +52,10 @@ class Table:
             ]
         if self.like is ROW or self.like is ROWS:
             values = list(columns.values())
-            table = (
-                values[0]
-                if len(values) == 1 and values[0].dtype.kind not in "fiu"
-                else np.column_stack(values)
-            )
+            if len(values) == 1 and values[0].dtype.kind not in "fiu":
+                table = values[0]  # a column of labels
+            else:
+                table = np.column_stack(values)
             return table[0] if self.like is ROW else table
         frame = nw.from_native(self.like, eager_only=True)
         answer = nw.from_dict(
@@ -85,12 +80,13 @@ def records(data: Any, names: Sequence[str], what: str, *, single: bool = False)
     """The columns `names` of a private table, row by row. Only the outermost structure can be
     wrong.
 
-    | container                | how it is read                                                                   |
-    |--------------------------|----------------------------------------------------------------------------------|
-    | list, array of objects   | a list of rows: mappings by name, sequences by position, others are missing      |
-    | mapping                  | columns by name, or one record if not all of its values are columns              |
-    | array of another dtype   | columns by position, or by the names of its fields                               |
-    | pandas, polars, Arrow    | columns by name                                                                  |
+    | container              | how it is read                                                    |
+    |------------------------|-------------------------------------------------------------------|
+    | list, array of objects | a list of rows: mappings by name, sequences by position, any      |
+    |                        | other row is missing                                              |
+    | mapping                | columns by name; one record if not all of its values are columns  |
+    | array of another dtype | columns by position, or by the names of its fields                |
+    | pandas, polars, Arrow  | columns by name                                                   |
 
     `single` says that exactly one record is expected: a mapping is then a record whatever its
     values are, and so is a list of as many values as there are names.
@@ -103,16 +99,15 @@ def records(data: Any, names: Sequence[str], what: str, *, single: bool = False)
             return _from_list(data, names, what, single)
         if isinstance(data, np.ndarray):
             return _from_array(data, names, what, single)
-        if isinstance(data, int | float | np.generic) or (
-            single and len(names) == 1 and not _is_table(data)
-        ):
+        one_cell = single and len(names) == 1 and not _is_table(data)
+        if one_cell or isinstance(data, int | float | np.generic):
             return _from_array(_cells([data]).reshape(()), names, what, single)
         return _from_frame(data, names, what)
 
 
 def read(data: Any, names: Sequence[str], what: str) -> Table:
-    """The same for a public table, or a visitor's: rows that lack a column, or have too many, are
-    an error.
+    """The columns `names` of a public table, or of a visitor's. Unlike in `records`, rows that lack
+    a column or have too many are an error.
 
     A flat list of as many values as there are names is one record.
     """
@@ -148,8 +143,8 @@ def _from_mapping(
 
 
 def _from_list(data: Sequence[Any], names: tuple[str, ...], what: str, single: bool) -> Table:
-    """Rows, or one record where one is expected: a list of which every entry is a row itself is
-    none."""
+    """Rows, or the values of one record where one is expected. A list whose entries are all rows
+    themselves is not one record."""
     one = single and 1 < len(names) == len(data) and not all(map(_is_row, data))
     rows = [_entries(row, names) for row in ([list(data)] if one else data)]
     columns = {name: _cells([row[j] for row in rows]) for j, name in enumerate(names)}
@@ -183,8 +178,7 @@ def _from_frame(data: Any, names: tuple[str, ...], what: str) -> Table:
     except TypeError:
         raise InputError(
             f"{what} must be a dict, a NumPy array, or a pandas, polars or Arrow table with "
-            "columns "
-            f"{', '.join(names)}; got {type(data).__name__}."
+            f"columns {', '.join(names)}; got {type(data).__name__}."
         ) from None
     _require(frame.columns, names, what)
     _some(len(frame), what)
@@ -192,35 +186,38 @@ def _from_frame(data: Any, names: tuple[str, ...], what: str) -> Table:
 
 
 def _entries(row: Any, names: tuple[str, ...]) -> list[Any]:
-    """The cells of one row, which no other row has a say in. What is no such row is a row of
+    """The cells of one row, read from that row alone. Something that is no such row is a row of
     missing cells."""
+    missing = [None] * len(names)
     try:
         if isinstance(row, Mapping):
             return [_entry(row, name) for name in names]
         if isinstance(row, LISTS) or (isinstance(row, np.ndarray) and row.ndim == 1):
-            cells = list(row) if len(row) == len(names) else []  # a long range is not written out
-            return cells if len(cells) == len(names) else [None] * len(names)
-        return [row] if len(names) == 1 else [None] * len(names)
-    except Exception:  # whatever a stranger's __class__, __len__ or __iter__ raises
-        return [None] * len(names)
+            if len(row) != len(names):  # first, because a range may be very long
+                return missing
+            cells = list(row)
+            return cells if len(cells) == len(names) else missing
+        return [row] if len(names) == 1 else missing
+    except Exception:  # whatever somebody else's __class__, __len__ or __iter__ raises
+        return missing
 
 
 def _entry(row: Mapping[str, Any], name: str) -> Any:
     try:
         return row.get(name)
-    except Exception:  # whatever a stranger's mapping raises
+    except Exception:  # whatever somebody else's mapping raises
         return None
 
 
 def _only(value: Any) -> Any:
-    """A record's value, which may be given as a column of one; a column of any other length is a
-    missing cell."""
+    """The value of a single record, which may be given as a column of one cell. A column of any
+    other length is a missing value."""
     if not is_column(value):
         return value
     try:
         column = _column(value)
         return column[0] if column.shape == (1,) else None
-    except Exception:  # whatever a stranger's container raises
+    except Exception:  # whatever somebody else's container raises
         return None
 
 
@@ -258,7 +255,7 @@ def is_column(data: Any) -> bool:
         if isinstance(data, LISTS) or _is_series(data):
             return True
         return not isinstance(data, np.generic) and hasattr(data, "__array__") and data.ndim > 0
-    except Exception:  # whatever a stranger's __class__ or __getattr__ raises
+    except Exception:  # whatever somebody else's __class__ or __getattr__ raises
         return False
 
 
@@ -271,14 +268,17 @@ def _flat(data: Any, rows: int, what: str, of: str) -> NDArray[Any]:
 
 
 def _column(values: Any) -> NDArray[Any]:
-    """A column whose dtype says nothing that a cell did not say: lists are not promoted to text or
-    to float.
+    """A column as an array. A list becomes an array of objects, so that no cell is promoted to text
+    or float because of another.
 
     An entry of a list that is itself a list of one is that one.
     """
     if _is_series(values):
         return _series(values)
-    array = _cells(values) if isinstance(values, LISTS) else _unmasked(np.asanyarray(values))
+    if isinstance(values, LISTS):
+        array = _cells(values)
+    else:
+        array = _unmasked(np.asanyarray(values))
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if _is_objects(array) and array.ndim == 1:
@@ -287,29 +287,32 @@ def _column(values: Any) -> NDArray[Any]:
 
 
 def _one(cell: Any) -> Any:
+    """The entry of a cell that is a list of one; any other cell as it is."""
     try:
         if isinstance(cell, LISTS) or (isinstance(cell, np.ndarray) and cell.ndim == 1):
-            entries = list(cell) if len(cell) == 1 else []
+            if len(cell) != 1:  # first, because a range may be very long
+                return cell
+            entries = list(cell)
             return entries[0] if len(entries) == 1 else cell
         return cell
-    except Exception:  # whatever a stranger's __class__ or __iter__ raises
+    except Exception:  # whatever somebody else's __class__ or __iter__ raises
         return cell
 
 
 def _unmasked(array: NDArray[Any]) -> NDArray[Any]:
-    """A plain array; where it was masked, None."""
+    """A plain array, with None where it was masked."""
     if isinstance(array, np.ma.MaskedArray):
         return np.where(np.ma.getmaskarray(array), np.array(None), np.ma.getdata(array))
     return np.asarray(array)
 
 
 def _series(values: Any) -> NDArray[Any]:
-    """A column of pandas, polars or Arrow, by its dtype.
+    """A column of pandas, polars or Arrow as an array, by its dtype.
 
-    Integers with a gap go through a list, since an array of floats cannot hold all of them. Whether
-    there is a gap changes how integers are held and not which they are. If one cell makes the whole
-    column fail, such as a text that is no UTF-8 or a time that Python cannot hold, cells are read
-    one by one and that one is missing.
+    Integers with a gap go through a list, since an array of floats cannot hold all of them. So a
+    gap changes how integers are held, and not their values. If one cell makes the whole column
+    fail, such as a text that is no UTF-8 or a time that Python cannot hold, cells are read one by
+    one and that one is missing.
     """
     if nw.dependencies.is_into_series(values) or isinstance(values, nw.Series):
         series = nw.from_native(values, series_only=True)
@@ -326,6 +329,7 @@ def _series(values: Any) -> NDArray[Any]:
 
 
 def _at(series: Any, i: int) -> Any:
+    """One cell of a column; None if it cannot be read."""
     try:
         cell = series[i]
         return cell.as_py() if hasattr(cell, "as_py") else cell
@@ -334,7 +338,7 @@ def _at(series: Any, i: int) -> Any:
 
 
 def _cells(values: Sequence[Any]) -> NDArray[Any]:
-    """A flat column of whatever the cells are, lists and arrays included."""
+    """A flat array of objects, whatever the cells are, lists and arrays included."""
     return np.fromiter(values, dtype=object, count=len(values))
 
 
@@ -346,36 +350,34 @@ def floats(column: NDArray[Any]) -> Floats:
     with quiet():
         if column.dtype.kind in "fiub":
             return column.astype(np.float64)
-        return np.array([number(value) for value in column.reshape(-1)], dtype=np.float64).reshape(
-            column.shape
-        )
+        values = [number(value) for value in column.reshape(-1)]
+        return np.array(values, dtype=np.float64).reshape(column.shape)
 
 
 def number(value: Any) -> float:
-    """One cell as a float, NaN if it is none. Text is the number that it spells, a complex number
-    its real part if it has no other; lists, arrays and times are no numbers."""
+    """One cell as a float, NaN if it is no number. Text is the number that it spells, a complex
+    number without imaginary part its real part; lists, arrays and times are no numbers."""
     if type(value) is float:
         return value
     try:
         if isinstance(value, np.ndarray | np.generic):
             if isinstance(value, np.ma.MaskedArray) or value.ndim or value.dtype.kind in "mM":
                 return NAN
-            value = value.item() if isinstance(value, np.ndarray) else value
-        if isinstance(value, complex):
-            return value.real if value.imag == 0 else NAN
-        if isinstance(value, np.complexfloating):
+            if isinstance(value, np.ndarray):
+                value = value.item()
+        if isinstance(value, complex | np.complexfloating):
             return float(value.real) if value.imag == 0 else NAN
         return float(value)
-    except Exception:  # whatever a stranger's __float__ raises
+    except Exception:  # whatever somebody else's __float__ raises
         return _truth(value)
 
 
 def _truth(value: Any) -> float:
-    """A truth value that a table promoted to text because of another cell is the number that it
-    was."""
+    """The number of a truth value that is written as text, as a table does if another cell of the
+    column is text."""
     try:
         return TRUTHS.get(text(value) or "", NAN)
-    except Exception:  # whatever a stranger's __class__ or __str__ raises
+    except Exception:  # whatever somebody else's __class__ or __str__ raises
         return NAN
 
 
@@ -389,7 +391,8 @@ def text(value: Any) -> str | None:
 def alone(cell: Any) -> NDArray[Any]:
     """A column of this one cell: a number as float64, anything else as it is.
 
-    Which dtype the whole column had does not show: pandas and NumPy promote it for a single cell.
+    The dtype of the whole column does not show, because another cell may have decided it: pandas
+    and NumPy promote a column for a single cell.
     """
     numeric = issubclass(type(cell), bool | int | float | complex | np.number | np.bool_)
     return np.array([number(cell)]) if numeric else _cells([cell])
@@ -399,9 +402,9 @@ def numbers(values: Any) -> Floats:
     """Numbers of a public parameter, in any nesting, as float64; what does not read as a number is
     NaN."""
     if not isinstance(values, list | tuple):
-        return floats(
-            _column(values) if is_column(values) and not _is_table(values) else np.asarray(values)
-        )
+        if is_column(values) and not _is_table(values):
+            return floats(_column(values))
+        return floats(np.asarray(values))
     try:
         return floats(np.array(values, dtype=object))
     except ValueError:  # rows of different lengths
@@ -431,14 +434,15 @@ def _is_objects(data: Any) -> bool:
 
 def _is_row(value: Any) -> bool:
     try:
-        return isinstance(value, Mapping | list | tuple | range) or (
-            isinstance(value, np.ndarray) and value.ndim > 0
-        )
+        if isinstance(value, np.ndarray):
+            return value.ndim > 0
+        return isinstance(value, Mapping | list | tuple | range)
     except Exception:
         return False
 
 
 def _some(rows: int, what: str) -> int:
+    """The number of rows, which must not be 0."""
     if not rows:
         raise InputError(f"{what} has no rows: pass at least one.")
     return rows
@@ -460,17 +464,18 @@ def _require(columns: Any, names: Sequence[str], what: str) -> None:
 
 
 def _require_columns(data: Mapping[str, Any], names: Sequence[str], what: str) -> None:
-    """Of a public mapping: columns, or the values of one record, and no mixture."""
+    """Fails unless a public mapping holds columns of one length, or the values of one record."""
     _require(data.keys(), names, what)
     lengths = {len(data[name]) if is_column(data[name]) else 1 for name in names}
-    if any(is_column(data[name]) for name in names) and len(lengths) > 1:
+    if len(lengths) > 1:
         raise InputError(
             f"the columns of {what} must be flat and of one length, got lengths {sorted(lengths)}."
         )
 
 
 def _require_rows(rows: Sequence[Any], names: Sequence[str], what: str) -> None:
-    """Of a public list: rows that have every column, and no more of them if they go by position."""
+    """Fails unless each row of a public list has every column, and no others if it goes by
+    position."""
     lengths = set()
     for row in rows:
         if isinstance(row, Mapping):
@@ -486,4 +491,5 @@ def _require_rows(rows: Sequence[Any], names: Sequence[str], what: str) -> None:
 
 
 def _item(value: Any) -> Any:
+    """A scalar of NumPy's as one of Python's."""
     return value.item() if isinstance(value, np.generic) else value

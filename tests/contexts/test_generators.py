@@ -145,17 +145,17 @@ def test_counts_mend_the_columns_and_leave_how_they_depend_on_each_other() -> No
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_fitted_weights_give_each_column_its_law(seed: int) -> None:
+def test_fitted_weights_give_each_column_its_probabilities(seed: int) -> None:
     rng = np.random.default_rng(seed)
     domain = tacit.Mixed(
         [tacit.Box([0.0], [1.0], names=["a"]), tacit.Categories(["u", "v", "w"], "kind")]
     )
     cells = Cells(domain)
     points = domain.sample_points(3000, rng)
-    laws = [rng.dirichlet(np.full(size, 3.0)) for size in (12, 3)]
-    weights = cells.fitted(points, np.ones(len(points)), laws)
-    assert weights @ cells.onehot(points) == pytest.approx(np.concatenate(laws), abs=1e-6)
-    again = cells.fitted(points, weights, laws)
+    wanted = [rng.dirichlet(np.full(size, 3.0)) for size in (12, 3)]
+    weights = cells.fitted(points, np.ones(len(points)), wanted)
+    assert weights @ cells.onehot(points) == pytest.approx(np.concatenate(wanted), abs=1e-6)
+    again = cells.fitted(points, weights, wanted)
     assert again == pytest.approx(weights, abs=1e-9)
 
 
@@ -170,11 +170,11 @@ def test_rows_are_taken_as_often_as_they_weigh(weights: Floats) -> None:
     assert np.all(np.abs(taken - len(weights) * weights / weights.sum()) < 1 + 1e-9)
 
 
-def test_hopeless_counts_leave_what_was_believed() -> None:
-    believed = np.array([0.5, 0.4999, 0.0001])
+def test_hopeless_counts_leave_the_prior() -> None:
+    prior = np.array([0.5, 0.4999, 0.0001])
     counts = np.array([100.0, 400.0, 500.0])
-    assert probabilities(counts, 1e6, 1000.0, believed) == pytest.approx(believed)
-    assert probabilities(counts, 0.1, 1000.0, believed) == pytest.approx(counts / 1000, abs=1e-3)
+    assert probabilities(counts, 1e6, 1000.0, prior) == pytest.approx(prior)
+    assert probabilities(counts, 0.1, 1000.0, prior) == pytest.approx(counts / 1000, abs=1e-3)
 
 
 def test_what_a_design_kept_of_its_generator_draws_on() -> None:

@@ -107,6 +107,23 @@ def test_learning_is_charged_once_and_replayed(tmp_path: Path) -> None:
         release_marginals(people(2000), PEOPLE, budget=BUDGET, ledger=ledger, request="another")
 
 
+def test_a_ledger_may_be_given_by_its_url(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+
+    def heights(ledger: Ledger | str) -> Any:
+        learned = release_marginals(
+            people(2000), PEOPLE, budget=BUDGET, ledger=ledger, request="contexts"
+        )
+        return learned.sample(100, np.random.default_rng(0))["height"]
+
+    first = heights(url)  # makes the ledger
+    ledger = Ledger.open(url)
+    assert ledger.budget == BUDGET
+    assert np.array_equal(first, heights(url))
+    assert np.array_equal(first, heights(ledger))
+    assert len(ledger.charges()) == 1
+
+
 def test_a_learned_generator_is_a_generator() -> None:
     learned = simulate_marginals(people(), PEOPLE, budget=BUDGET, rng=np.random.default_rng(1))
     problem = Problem(Box([0.0], [1.0], ["dose"]), PEOPLE, Matern(2.5, 0.5), generator=learned)

@@ -227,7 +227,7 @@ def test_a_delta_that_no_tail_can_reach_ends_in_a_refusal_and_not_in_an_endless_
 
 @pytest.mark.parametrize("multipliers", [(4.2247,), (1.0,), (7.0, 5.5), (12.0, 9.0, 30.0)])
 def test_an_independent_accountant_agrees_from_above(multipliers: tuple[float, ...]) -> None:
-    """dp-accounting's privacy-loss distributions are rounded upwards: never below ours, and close."""
+    """dp-accounting rounds privacy-loss distributions upwards: never below ours, and close."""
     from dp_accounting import GaussianDpEvent
     from dp_accounting.pld import PLDAccountant
 

@@ -41,7 +41,8 @@ NOISE = [
         "the last coordinate is stored without its noise",
         "tacit.core.release.release_gaussian",
         'discrete_gaussian(total._value(), event).astype("<i8")',
-        'np.append(discrete_gaussian(total._value(), event)[:-1], total._value()[-1]).astype("<i8")',
+        "np.append(discrete_gaussian(total._value(), event)[:-1], total._value()[-1])"
+        '.astype("<i8")',
         way_out.test_what_is_released_is_what_opendp_drew,
     ),
     Mutant(
@@ -562,7 +563,7 @@ RECORDS = [
     ),
     Mutant(
         "threads count blocks that others count too",
-        "tacit.numerics.engine.Engine.share",
+        "tacit.numerics.engine.Engine.parallel",
         "items[i::count]",
         "items[i:]",
         way_in.test_threads_share_the_blocks_and_count_each_once,
@@ -642,7 +643,8 @@ STUDY = [
         "tacit.statistic.Statistic.release",
         "Policy.from_release(self.design, released)",
         f"(lambda policy: {REPLACE}(policy, facts=policy.facts | "
-        '{"sum": (self._sum._value() / 2.0**24).tolist()}))(Policy.from_release(self.design, released))',
+        '{"sum": (self._sum._value() / 2.0**24).tolist()}))'
+        "(Policy.from_release(self.design, released))",
         study.test_a_saved_policy_holds_no_number_of_the_exact_sum,
     ),
     Mutant(

@@ -231,7 +231,8 @@ def test_the_guarantee_links_every_proof() -> None:
 
 
 def test_a_wrong_page_would_be_seen() -> None:
-    wrong = "`Encoding.vanish`, `noise.no_such`, `Nonsense`, `test_no_such_thing`, `gone.py`; `Encoding`, `noise.py`\n"
+    wrong = "`Encoding.vanish`, `noise.no_such`, `Nonsense`, `test_no_such_thing`, `gone.py`; "
+    wrong += "`Encoding`, `noise.py`\n"
     assert unknown_names(CORE / "x.md", wrong + "\n    y = f(x)   # Ledger.lost\n") == [
         "Encoding.vanish",
         "Ledger.lost",
@@ -272,29 +273,27 @@ def test_all_of_the_trusted_base_is_named_and_no_larger_than_the_guarantee_says(
 
 
 def test_statements_are_counted_without_docstrings_comments_and_blanks() -> None:
-    assert (
-        statements(
-            '"""Doc."""\n\n# why\nx = [\n    1,\n]\n\n\ndef f():\n    """Doc\n    more."""\n    return 1\n'
-        )
-        == 3
-    )
+    assignment = '"""Doc."""\n\n# why\nx = [\n    1,\n]\n'
+    function = 'def f():\n    """Doc\n    more."""\n    return 1\n'
+    assert statements(assignment) == 1
+    assert statements(assignment + "\n\n" + function) == 3
 
 
 # -- what pages compute ---------------------------------------------------------------------------
 
 
-def wild_rows(rank: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
-    unit = rng.normal(size=(20, rank))
-    yield unit / np.linalg.norm(unit, axis=1, keepdims=True)
-    yield unit * 10.0 ** rng.integers(-9, 9, size=(20, 1))
-    odd = unit.copy()
+def wild_rows(size: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
+    rows = rng.normal(size=(20, size))
+    yield rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    yield rows * 10.0 ** rng.integers(-9, 9, size=(20, 1))
+    odd = rows.copy()
     odd[rng.random(odd.shape) < 0.05] = np.nan
     odd[rng.random(odd.shape) < 0.05] = np.inf
     yield odd
 
 
-@pytest.mark.parametrize(("rank", "bits"), [(1, 1), (1, 30), (3, 24), (7, 29), (50, 20)])
-def test_the_code_of_a_contribution_equals_its_pseudocode(rank: int, bits: int) -> None:
+@pytest.mark.parametrize(("size", "bits"), [(1, 1), (1, 30), (3, 24), (7, 29), (50, 20)])
+def test_the_code_of_a_contribution_equals_its_pseudocode(size: int, bits: int) -> None:
     names: dict[str, Any] = {
         "isfinite": math.isfinite,
         "isqrt": math.isqrt,
@@ -302,13 +301,13 @@ def test_the_code_of_a_contribution_equals_its_pseudocode(rank: int, bits: int) 
     }
     (block,) = python_blocks((CORE / "contribution.md").read_text())
     exec(compile(block, "contribution.md", "exec"), names)  # noqa: S102
-    encoding = Encoding(size=rank, horizon=10, bits=bits)
-    rng = np.random.default_rng(rank)
-    for rows in wild_rows(rank, rng):
+    encoding = Encoding(size=size, horizon=10, bits=bits)
+    rng = np.random.default_rng(size)
+    for rows in wild_rows(size, rng):
         assert encoding.encode(rows).tolist() == [
             names["encode"](row, bits) for row in rows.tolist()
         ]
-    integers = rng.integers(-(2**62), 2**62, size=(20, rank)) >> rng.integers(0, 62, size=(20, 1))
+    integers = rng.integers(-(2**62), 2**62, size=(20, size)) >> rng.integers(0, 62, size=(20, 1))
     assert encoding.shrink(integers).tolist() == [
         names["shrink"](row, bits) for row in integers.tolist()
     ]

@@ -205,7 +205,7 @@ def test_a_request_is_refused_under_other_terms(tmp_path: Path) -> None:
 
 
 def test_a_release_of_more_records_is_another_request(tmp_path: Path) -> None:
-    """The same id with another number of records would be answered with a policy of the first ones."""
+    """Otherwise the same id would be answered with a policy of the first records."""
     ledger = Ledger.create(sqlite(tmp_path, "records.db"), BUDGET)
     release_gaussian(some_sum(40), BUDGET, ledger, "fit", {})
     with pytest.raises(RequestConflictError):

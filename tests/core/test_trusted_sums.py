@@ -76,7 +76,7 @@ def test_no_record_leaves_the_ball() -> None:
 
 
 def test_integers_from_anywhere_are_shrunk_into_the_ball() -> None:
-    """As for a user with many records: entries of any size, rounded towards zero and never past it."""
+    """As for a user with many records: entries of any size, rounded towards zero, never past it."""
     for size in (1, 2, 5, 40):
         encoding = Encoding(size=size, horizon=1000)
         rng = np.random.default_rng(size)
@@ -99,7 +99,7 @@ def test_the_sensitivity_is_the_distance_of_opposite_records() -> None:
 
 
 def test_all_records_of_a_user_together_stay_in_the_ball() -> None:
-    """However many there are, however the id is written, and in whatever sums they were collected."""
+    """However many there are, however the id is written, in whatever sums they were collected."""
     encoding = Encoding(size=3, horizon=1000)
     row = np.array([[1.0, 0.0, 0.0]])
     ids = [7, "7", 7.0, " 7 ", np.int64(7), np.float64(7.0)]
@@ -274,7 +274,7 @@ def test_marginals_promise_records_and_nothing_about_users(tmp_path: Path) -> No
 
 
 def test_every_block_of_records_has_the_same_height() -> None:
-    """Whatever the number of records: the shape of a product decides how its entries are rounded."""
+    """Whatever the number of records: the shape of a product decides how entries are rounded."""
     heights: list[int] = []
     make = Design.writer
 
@@ -395,7 +395,7 @@ def test_threads_share_the_blocks_and_count_each_once() -> None:
 
 
 def test_cells_of_a_csv_file_are_read_as_they_are_written(tmp_path: Path) -> None:
-    """One odd cell changes neither the type of its column nor any other cell: nothing is guessed."""
+    """One odd cell changes neither the type of its column nor any other cell."""
     lines = [f"{i},0{i},{i}.50,{i % 2}" for i in range(1, 40)]
     odd = [*lines[:20], "x,y,31/12/1999,true", *lines[21:]]
     tables = []

@@ -162,22 +162,12 @@ PEOPLE: dict[str, list[Any]] = {
         "Zo\u00eb".encode() + b"\0\0",
     ],
     "spaces": [
-        "Ann  Lee",
-        "ann lee",
-        "ann\u00a0lee",
-        "ann\tlee",
-        " Ann\r\nLee ",
-        "ann\u3000lee",
-        b"Ann Lee\0",
+        *(f"ann{space}lee" for space in (" ", "\u00a0", "\t", "\u3000")),
+        *("Ann  Lee", " Ann\r\nLee ", b"Ann Lee\0"),
     ],
     "fillers": [
-        "a\u3164b",
         "ab",
-        "a\u115fb",
-        "a\uffa0b",
-        "a\U000e0062b",
-        "a\U000e0fffb",
-        "a\u2065b",
+        *(f"a{filler}b" for filler in "\u3164\u115f\uffa0\U000e0062\U000e0fff\u2065"),
     ],
     "order of accents": [
         "\u1fb4",
@@ -318,7 +308,7 @@ def assert_bounded(sums: list[list[int]]) -> None:
 
 
 def sums_of(users: list[Any]) -> list[list[int]]:
-    """One user's rounds, a few under each name, with rewards all of one sign and all of the other."""
+    """One user's rounds, a few under each name, with all rewards of one sign, then of the other."""
     sums = []
     for y in (-1.0, 1.0):
         statistic = DESIGN.statistic()
@@ -424,7 +414,7 @@ def test_a_study_takes_them_for_one(tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_of_an_earlier_version_is_read_with_todays_names() -> None:
-    """What it kept apart is one user's now: rows are added up, and the bound is that of one user."""
+    """Users that it kept apart are one now: rows are added up, and the bound is that of one."""
     sums = []
     for reward in (0.0, 1.0):
         table = table_of(30, reward)

@@ -69,9 +69,8 @@ def test_replacing_all_of_a_users_rounds_moves_the_sum_by_at_most_the_sensitivit
     table = rounds(len(users), seed)
     neighbour = table.copy()
     mine = users == users[0]
-    neighbour[mine, 1:] = other[
-        : mine.sum()
-    ]  # other contexts and rewards; the actions are the algorithm's own coins
+    # Other contexts and rewards; the actions are the algorithm's own coins.
+    neighbour[mine, 1:] = other[: mine.sum()]
     moved = distance2(total(statistic(table, users)), total(statistic(neighbour, users)))
     assert moved <= SENSITIVITY**2
 
@@ -120,9 +119,9 @@ def test_integers_of_any_size_are_shrunk_into_the_ball_and_keep_their_direction(
         assert all(int(a) * int(b) >= 0 for a, b in zip(row, shrunk, strict=True))
         if sum(int(value) ** 2 for value in row) <= encoding.bound**2:
             assert np.array_equal(row, shrunk)
-        # never by more than rounding asks for: each entry loses less than 2 units, and one over the
-        # new norm
         else:
+            # Never by more than rounding asks for: each entry loses less than 2, and one over the
+            # new norm.
             assert norm2 >= max(0, encoding.bound - 3 * 7) ** 2
 
 

@@ -151,9 +151,9 @@ def test_noise_in_how_many_came_does_not_matter() -> None:
     rng = np.random.default_rng(0)
     cells = Cells(tacit.Box([0, 0], [1, 1]))
     counts = cells.onehot(rng.beta(2, 5, size=(3000, 2))).sum(axis=0)
-    right = cells.laws(counts, 10.0, 3000)
+    right = cells.column_probabilities(counts, 10.0, 3000)
     for shift in (-300.0, 300.0):  # the sum is then negative, or more than twice as large
-        moved = cells.laws(counts + shift, 10.0, 3000)
+        moved = cells.column_probabilities(counts + shift, 10.0, 3000)
         assert np.abs(np.stack(moved) - np.stack(right)).max() < 0.05
 
 

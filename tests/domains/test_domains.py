@@ -481,9 +481,8 @@ def test_a_mixed_domain_by_names_has_these_columns_in_this_order(columns: dict[s
     kinds = [type(part) for part in domain.parts for _ in part.names]
     assert kinds == [Box if isinstance(value, tuple) else Categories for value in columns.values()]
     boxes = [isinstance(part, Box) for part in domain.parts]
-    assert not any(
-        here and there for here, there in itertools.pairwise(boxes)
-    )  # one where it can be one
+    # Boxes side by side are one Box.
+    assert not any(here and there for here, there in itertools.pairwise(boxes))
     ends = {
         name: value if isinstance(value, tuple) else (value[0], value[-1])
         for name, value in columns.items()

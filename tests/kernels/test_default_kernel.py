@@ -26,9 +26,8 @@ from tacit.logs.worker import counter_for, shipped
 
 BUDGET = Budget(epsilon=3.0, delta=1e-6)
 LEVELS = ["a", "b", "c", "d"]
-RIGHT = np.array(
-    [0.2, 0.8, 0.3, 0.9]
-)  # the right dose of each label: no order of them makes a scale
+# The right dose of each label, which neither rises nor falls with the order of the labels.
+RIGHT = np.array([0.2, 0.8, 0.3, 0.9])
 PEOPLE = Mixed.of(age=(18, 95), kind=LEVELS)
 PROBLEMS: dict[str, Problem] = {
     "contexts": Problem(Box.of(dose=(0, 1)), PEOPLE),

@@ -1,4 +1,4 @@
-"""Kernels keep the laws of `laws.kernels`, agree with scikit-learn, and read problems as they say."""
+"""Kernels keep the laws of `laws.kernels`, agree with scikit-learn, and read problems as stated."""
 
 from __future__ import annotations
 

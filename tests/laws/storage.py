@@ -324,7 +324,8 @@ class LedgerLaws(StorageLaws):
                 )
             )
             row = {"cap": cap, "spent": cap // 2, "measure": measure} | terms
-            insert = "INSERT INTO tacit_account VALUES (1, 'old', :measure, :cap, :spent, :e, :d, :r, 0.0)"
+            values = "(1, 'old', :measure, :cap, :spent, :e, :d, :r, 0.0)"
+            insert = f"INSERT INTO tacit_account VALUES {values}"
             connection.execute(text(insert), row)
         metadata.tables["tacit_charges"].create(connect(url))
         for _ in range(2):
@@ -332,9 +333,8 @@ class LedgerLaws(StorageLaws):
             account = ledger.account()
             assert ledger.budget == budget
             assert (account.measure, account.cap, account.spent) == (measure, cap, cap // 2)
-        with connect(
-            url
-        ).begin() as connection:  # what an earlier version would spend from is empty
+        # What an earlier version would spend from is empty.
+        with connect(url).begin() as connection:
             old = connection.execute(text("SELECT cap - spent FROM tacit_account")).scalar_one()
         assert old == 0
         ledger.spend("a", PermuteAndFlip(0.01), {}, lambda: b"x")

@@ -123,7 +123,7 @@ Table = tuple[Any, Any, Any]  # actions, contexts, rewards
 
 
 def cells(rng: np.random.Generator, n: int) -> np.ndarray:
-    """Any cell anywhere; most records have one or two odd ones, so that the others are not in vain."""
+    """Any cell anywhere; most records have one or two odd ones, so that the rest still counts."""
     table = np.empty((n, 4), dtype=object)
     table[:] = np.column_stack(
         [rng.uniform(0, 100, n), rng.uniform(18, 95, n), rng.uniform(40, 140, n), rng.random(n)]
@@ -138,7 +138,7 @@ def split(table: Any) -> Table:
 
 
 def bits(dtype: Any) -> Callable[[np.random.Generator, int], Table]:
-    """Every bit pattern is as likely as any other: signalling NaNs, denormals, numbers of any size."""
+    """Every bit pattern is equally likely: signalling NaNs, denormals, numbers of any size."""
 
     def make(rng: np.random.Generator, n: int) -> Table:
         return split(
@@ -256,9 +256,9 @@ def encoded(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
     seen: list[np.ndarray] = []
     collect = PrivateSum._collect
 
-    def witnessed(self: PrivateSum, units: Any, users: Any) -> None:
-        seen.append(np.array(units))
-        collect(self, units, users)
+    def witnessed(self: PrivateSum, integers: Any, users: Any) -> None:
+        seen.append(np.array(integers))
+        collect(self, integers, users)
 
     monkeypatch.setattr(PrivateSum, "_collect", witnessed)
     return seen
@@ -425,12 +425,8 @@ def test_a_reward_that_is_a_list_counts_as_none(tmp_path: Path, reward: Any) -> 
 # -- a secret -------------------------------------------------------------------------------------
 
 SECRET = 31337.4242
-TELLTALE = (
-    "31337.4",
-    "31,337",
-    "0.31337",
-    "0.37325",
-)  # as it is, in unit coordinates, and as a scaled reward
+# How it may be printed: as it is, in unit coordinates, and as a scaled reward.
+TELLTALE = ("31337.4", "31,337", "0.31337", "0.37325")
 
 
 def secret_problem() -> Problem:
@@ -494,9 +490,8 @@ def test_no_error_of_a_statistic_mentions_a_private_value(unit: str) -> None:
 def test_nothing_that_is_shown_mentions_a_private_value(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    logging.getLogger("sqlalchemy.engine").setLevel(
-        logging.INFO
-    )  # every statement, as somebody may want to see
+    # Every statement, as somebody may want to see.
+    logging.getLogger("sqlalchemy.engine").setLevel(logging.INFO)
     try:
         small: dict[str, Any] = {
             "rank": 8,

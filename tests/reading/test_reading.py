@@ -433,9 +433,8 @@ def test_marginals_count_in_blocks_of_one_shape(monkeypatch: pytest.MonkeyPatch)
 def moved(design: Design, among: int = 200, at: int = 7) -> tuple[float, bool]:
     """How far one record moves the sum, in units of the sensitivity, and whether others stay as
     they are."""
-    people = [
-        PEOPLE[0] | {"reward": 1.0}
-    ] * among  # all alike: the one who is not changes every deviation
+    # All alike, so that one who differs changes every deviation from the mean.
+    people = [PEOPLE[0] | {"reward": 1.0}] * among
     odd = [*people[:at], ANOTHER | {"age": 1e12, "weight": 1e12}, *people[at + 1 :]]
     of = design.problem
     before, after = (

@@ -1,5 +1,5 @@
-"""Who will come: public guesses of the law of contexts, or a law learned privately
-(`release_marginals`).
+"""Context generators: public guesses of the distribution of contexts, or one that was learned
+privately (`release_marginals`).
 
 A generator is anything with `sample(n, rng)`, or a plain function `(n, rng) -> table`. A wrong
 guess costs accuracy, never privacy. What it returns must be public: never pass the study's own
@@ -58,11 +58,12 @@ class PublicSample:
         if Memory.of(self.table, names).overlaps(Memory.of(table, names)):
             raise InputError(
                 "the public sample is the data itself, which would be published with the policy: "
-                "pass a table that is "
-                "public already, or learn who comes with tacit.contexts.release_marginals."
+                "pass a table that is public already, or learn who comes with "
+                "tacit.contexts.release_marginals."
             )
 
     def points(self, domain: Domain) -> Floats:
+        """The complete rows of the sample in unit coordinates."""
         points = domain.encode(domain.read(self.table, "the public sample").columns)
         points = points[np.isfinite(points).all(axis=1)]
         if not len(points):
@@ -76,8 +77,8 @@ class PublicSample:
 
 
 class Drawn(PublicSample):
-    """The same from unit coordinates: what a design keeps of its generator, and of the generator's
-    mark."""
+    """A sample that is given in unit coordinates. A design keeps its generator's draws in this
+    form, with the mark whether the generator was private."""
 
     def __init__(self, points: Floats, private: bool = True) -> None:
         self._points = points
@@ -87,7 +88,7 @@ class Drawn(PublicSample):
         return self._points
 
     def require_apart(self, table: Any, names: Sequence[str]) -> None:
-        """Drawn points are a copy."""
+        """Never fails: drawn points are a copy."""
 
 
 Law = Generator | PublicSample | Callable[[int, Rng], Any]
@@ -105,8 +106,8 @@ def sampler(domain: Domain, law: Law | None) -> Callable[[int, Rng], Floats]:
     if not callable(draw) or is_into_dataframe(law) or is_into_series(law):
         raise InputError(
             "a generator must be a function (n, rng) -> table or have sample(n, rng), got "
-            f"{type(law).__name__}: "
-            "wrap a table that is already public in tacit.contexts.PublicSample."
+            f"{type(law).__name__}: wrap a table that is already public in "
+            "tacit.contexts.PublicSample."
         )
 
     def points(n: int, rng: Rng) -> Floats:

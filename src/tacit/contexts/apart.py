@@ -15,13 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 ARRAYS_INSIDE = ("_pa_array", "_data", "_ndarray", "_codes")  # of pandas' own kinds of columns
-ROWS = (
-    list,
-    dict,
-    np.ndarray,
-)  # asked of a row's type: a stranger's row may raise where it is asked itself
-# steps to find out whether two arrays overlap; where that does not do, they count as overlapping
+ROWS = (list, dict, np.ndarray)  # what a row of a list may be, by its type
+# Steps in which NumPy may find out whether two arrays overlap. If that is not enough, they count as
+# overlapping.
 HARDEST = 10_000
+# Bits per cell of what says where each text begins, by Arrow's type.
 OFFSET_BITS = {
     "string": 32,
     "binary": 32,
@@ -43,19 +41,19 @@ class Memory:
     def of(cls, table: Any, names: Sequence[str]) -> Memory:
         """The memory of these columns. Single cells do not count: Python keeps equal ones in one
         place."""
-        objects = []
+        objects = {}
         arrays = []
         for thing in _walk(table, names):
-            if isinstance(thing, np.ndarray):
+            if not isinstance(thing, np.ndarray):
+                objects[id(thing)] = thing
+            elif thing.size:
                 arrays.append(thing)
-            else:
-                objects.append(thing)
-        return cls(
-            {id(thing): thing for thing in objects}, [array for array in arrays if array.size]
-        )
+        return cls(objects, arrays)
 
     def overlaps(self, other: Memory) -> bool:
-        return not self.objects.keys().isdisjoint(other.objects) or any(
+        if not self.objects.keys().isdisjoint(other.objects):
+            return True
+        return any(
             np.may_share_memory(mine, theirs) and _shared(mine, theirs)
             for mine in self.arrays
             for theirs in other.arrays
@@ -64,7 +62,7 @@ class Memory:
 
 def _shared(one: NDArray[Any], other: NDArray[Any]) -> bool:
     try:
-        return np.shares_memory(one, other, max_work=HARDEST)  # type: ignore[arg-type]  # any number will do
+        return np.shares_memory(one, other, max_work=HARDEST)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
         return True
 
@@ -77,12 +75,11 @@ def _walk(table: Any, names: Sequence[str]) -> Iterator[Any]:
         yield table
         for name in names:
             yield from _column(table.get(name))
-    elif isinstance(table, list):
-        yield table
-        yield from (row for row in table if issubclass(type(row), ROWS))
-    elif isinstance(
-        table, tuple
-    ):  # not an object of its own: Python may keep equal ones in one place
+    elif isinstance(table, list | tuple):
+        # Not a tuple itself: Python may keep equal ones in one place.
+        if isinstance(table, list):
+            yield table
+        # By the type of a row: an object of somebody else's class may raise when it is asked.
         yield from (row for row in table if issubclass(type(row), ROWS))
     elif nw.dependencies.is_into_dataframe(table):
         yield table
@@ -94,11 +91,10 @@ def _walk(table: Any, names: Sequence[str]) -> Iterator[Any]:
 
 
 def _column(column: Any) -> Iterator[Any]:
-    """The places of one column. In a single record it is a cell, and whatever a stranger's raises,
-    it is no column."""
+    """The memory of one column; none if it is a cell, as in a single record, or raises."""
     try:
         places = list(_places(column))
-    except Exception:
+    except Exception:  # whatever an object of somebody else's class raises
         return
     yield from places
 
@@ -126,9 +122,8 @@ def _newest() -> Any:
 
 def _cells(array: Any) -> Iterator[NDArray[np.uint8]]:
     """The bytes of an Arrow array's cells; of text, those that say where each cell begins."""
-    array = getattr(
-        array, "indices", getattr(array, "storage", array)
-    )  # of a dictionary, of an extension
+    array = getattr(array, "storage", array)  # of an extension array
+    array = getattr(array, "indices", array)  # of a dictionary array
     bits = _width(array.type)
     if bits is not None and (cells := array.buffers()[1]) is not None:
         start = array.offset * bits
@@ -137,7 +132,7 @@ def _cells(array: Any) -> Iterator[NDArray[np.uint8]]:
 
 
 def _width(kind: Any) -> int | None:
-    """Bits of a cell in an array's second buffer; None where there is no such thing, as for lists."""
+    """Bits per cell in an array's second buffer; None where it holds no cells, as for lists."""
     try:
         return OFFSET_BITS.get(str(kind)) or int(kind.bit_width)
     except ValueError:

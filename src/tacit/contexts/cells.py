@@ -1,5 +1,5 @@
-"""Contexts in cells: a histogram per column, counted privately, and a generator made from the noisy
-counts."""
+"""Contexts in cells: one histogram per column, and the probabilities that noisy counts of its cells
+stand for."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tacit._typing import Array, Floats, Rng
 from tacit.domains import Domain, Mixed
 from tacit.domains.finite import Finite
 
-BINS = 12
-CLEARLY = 2.0  # standard deviations
+BINS = 12  # of a coordinate
+CLEARLY = 2.0  # standard deviations by which counts must contradict a prior
 FITTING = 30  # rounds of proportional fitting: far more than it needs
 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One thing that is counted: a coordinate cut into bins, or a label."""
+    """One column that is counted: a coordinate cut into bins, or a set of labels."""
 
     at: slice
     labels: Finite | None
@@ -30,7 +30,7 @@ class Column:
         return BINS if self.labels is None else len(self.labels.labels)
 
     def index(self, points: Array) -> Array:
-        """The number of each point's cell. Points are finite."""
+        """The number of the cell that each point is in. Points must be finite."""
         xp = array_namespace(points)
         if self.labels is None:
             return xp.astype(xp.clip(points[:, self.at.start] * BINS, 0.0, BINS - 1.0), xp.int64)
@@ -41,23 +41,24 @@ class Column:
         return xp.argmin(xp.sum(apart * apart, axis=2), axis=1)
 
     def at_quantile(self, probabilities: Floats, u: Floats) -> Floats:
-        """The point below which a share `u` of this law lies."""
-        above = np.cumsum(probabilities)
-        cells = np.minimum(np.searchsorted(above, u, side="right"), self.size - 1)
+        """The quantiles `u` of a column whose cells have these probabilities."""
+        cumulative = np.cumsum(probabilities)
+        cells = np.minimum(np.searchsorted(cumulative, u, side="right"), self.size - 1)
         if self.labels is not None:
             return self.labels.candidate_points(0)[cells]
-        inside = (u - (above[cells] - probabilities[cells])) / probabilities[cells]
+        # A bin is uniform inside: how far into it the quantile lies.
+        inside = (u - (cumulative[cells] - probabilities[cells])) / probabilities[cells]
         return ((cells + np.clip(inside, 0.0, 1.0)) / BINS)[:, None]
 
     def place(self, cells: Any, rng: Rng) -> Floats:
-        """A point in each cell: the label's own, or anywhere in the bin."""
+        """A random point in each cell: that of the label, or uniform in the bin."""
         if self.labels is not None:
             return self.labels.candidate_points(0)[cells]
         return ((cells + rng.random(len(cells))) / BINS)[:, None]
 
 
 class Cells:
-    """Every column of a context domain, side by side."""
+    """The columns of a context domain and their cells, side by side."""
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
@@ -75,71 +76,75 @@ class Cells:
     def onehot(self, contexts: Array) -> Array:
         """One row per context with a 1 in one cell of each column: its norm is sqrt(columns)."""
         xp = array_namespace(contexts)
-        marks = [
-            column.index(contexts)[:, None]
-            == xp.arange(column.size, device=device(contexts))[None, :]
-            for column in self.parts
-        ]
+        marks = []
+        for column in self.parts:
+            cells = xp.arange(column.size, device=device(contexts))
+            marks.append(column.index(contexts)[:, None] == cells[None, :])
         return xp.astype(xp.concat(marks, axis=1), contexts.dtype)
 
-    def laws(
-        self, counts: Floats, noise: float, records: int, believed: Floats | None = None
+    def column_probabilities(
+        self, counts: Floats, noise: float, records: int, prior: Floats | None = None
     ) -> list[Floats]:
-        """The probabilities of each column's cells, given noisy counts and the shares that were
-        expected of them.
-
-        A record counts once in every column, or in none where something is missing.
-        """
+        """The probabilities of each column's cells, given noisy counts of all cells and the prior
+        probabilities of all cells, if there are any (see `probabilities`)."""
+        # A record counts once in every column, or in none where something is missing.
         total = float(np.clip(counts.sum() / self.columns, 0.5 * records, records))
-        guesses = (
-            np.split(believed, self._starts[1:-1])
-            if believed is not None
-            else [None] * self.columns
-        )
+        priors: list[Floats | None] = [None] * self.columns
+        if prior is not None:
+            priors = list(np.split(prior, self._starts[1:-1]))
         counted = np.split(counts, self._starts[1:-1])
         return [
-            probabilities(column, noise, total, guess)
-            for column, guess in zip(counted, guesses, strict=True)
+            probabilities(column, noise, total, column_prior)
+            for column, column_prior in zip(counted, priors, strict=True)
         ]
 
-    def from_cube(self, laws: list[Floats], cube: Floats) -> Floats:
-        """Rows of uniform numbers, one per column, to unit coordinates under these laws, column by
-        column."""
+    def from_cube(self, column_probabilities: list[Floats], cube: Floats) -> Floats:
+        """Rows of uniform numbers, one per column, to unit coordinates whose columns have these
+        probabilities and are independent."""
         drawn = [
-            column.at_quantile(law, u)
-            for column, law, u in zip(self.parts, laws, cube.T, strict=True)
+            column.at_quantile(p, u)
+            for column, p, u in zip(self.parts, column_probabilities, cube.T, strict=True)
         ]
         return self.domain.project_points(np.hstack(drawn))
 
-    def fitted(self, points: Floats, weights: Floats, laws: list[Floats]) -> Floats:
-        """Weights under which each column of these contexts follows its law. How columns depend on
-        each other changes as little as can be (proportional fitting: Deming and Stephan, 1940)."""
+    def fitted(self, points: Floats, weights: Floats, column_probabilities: list[Floats]) -> Floats:
+        """Weights under which the columns of these contexts have these probabilities.
+
+        By iterative proportional fitting (Deming and Stephan, 1940), which changes as little as
+        possible how columns depend on each other.
+        """
         cells = [column.index(points) for column in self.parts]
         weights = weights / weights.sum()
         for _ in range(FITTING):
-            for index, law in zip(cells, laws, strict=True):
-                weights = (
-                    weights
-                    * (law / np.maximum(np.bincount(index, weights, len(law)), 1e-300))[index]
-                )
+            for index, p in zip(cells, column_probabilities, strict=True):
+                weighted = np.bincount(index, weights, len(p))
+                weights = weights * (p / np.maximum(weighted, 1e-300))[index]
         return weights
 
 
 def probabilities(
-    counts: Floats, noise: float, total: float, believed: Floats | None = None
+    counts: Floats, noise: float, total: float, prior: Floats | None = None
 ) -> Floats:
-    """Noisy counts of `total` people to probabilities: shrunk towards what is believed as far as
-    the noise demands (James and Stein), and floored. A belief must be contradicted clearly; uniform
-    is none, only the want of better.
+    """Positive-part James-Stein shrinkage towards `prior`. A given prior is left only where the
+    excess exceeds the chi-square mean by two standard deviations.
+
+    `counts` add up to about `total`, and each has noise of standard deviation `noise`. Without a
+    prior they are shrunk towards the uniform distribution, by the chi-square mean alone. No
+    probability becomes 0.
     """
-    even = 1.0 / len(counts)
-    free = len(counts) - 1
-    guess = np.full(len(counts), even) if believed is None else believed
-    excess = counts - total * guess
+    uniform = 1.0 / len(counts)
+    freedom = len(counts) - 1
+    # The excess of pure noise, squared and in units of its variance, is chi-square with `freedom`
+    # degrees: its mean is `freedom`, its variance twice that.
+    threshold = float(freedom)
+    if prior is None:
+        prior = np.full(len(counts), uniform)
+    else:
+        threshold += CLEARLY * np.sqrt(2.0 * freedom)
+    excess = counts - total * prior
     excess -= excess.mean()
-    chance = free if believed is None else free + CLEARLY * np.sqrt(2.0 * free)
-    trust = max(0.0, 1.0 - chance * noise**2 / max(float(np.sum(excess**2)), 1e-300))
-    p = np.maximum(guess + trust * excess / total, np.clip(guess, 1e-9, 0.02 * even))
+    trust = max(0.0, 1.0 - threshold * noise**2 / max(float(np.sum(excess**2)), 1e-300))
+    p = np.maximum(prior + trust * excess / total, np.clip(prior, 1e-9, 0.02 * uniform))
     return np.asarray(p / p.sum())
 
 

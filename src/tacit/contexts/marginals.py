@@ -1,12 +1,12 @@
-"""Who came, learned privately: one histogram per column and a coarse one per pair, released
-together.
+"""The distribution of contexts, learned privately: one histogram per column and a coarse one per
+pair of columns, released together.
 
     row = [ sqrt((1 - t) / p) onehot of each of p columns | sqrt(t / m) onehot of each of m pairs ]
     |row| = 1
 
-One sum, one release. Which pairs matter is read off the released numbers: a tree over the columns
-that keeps the strongest dependences that stand clear of the noise (Chow and Liu, 1968). Contexts
-are then drawn along the tree.
+This is one sum and one release. Which pairs matter is read off the released numbers: a tree over
+the columns keeps the strongest dependences among those that clearly exceed the noise (Chow and Liu,
+1968). Contexts are then drawn along the tree.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from tacit.core import (
     Ledger,
     PrivateSum,
     Released,
+    as_ledger,
     private_sum,
     release_gaussian,
     simulate_gaussian,
@@ -36,10 +37,11 @@ from tacit.core import (
 from tacit.domains import Domain, record_points
 from tacit.quiet import quiet
 
-PAIR_SHARE = 0.5
+PAIR_SHARE = 0.5  # t: the part of a row's squared norm that goes to pairs
 PARTS = 6  # coarse cells of one column in a table of pairs
 CLEAR = 4.0  # standard deviations by which a dependence must exceed what noise alone would show
-# rows that are counted at a time, always so many: one record cannot change the rounding of another
+# Rows that are counted at a time. Blocks are padded to this height, because the rounding of a row
+# must not depend on how many rows there are.
 BLOCK = 512
 
 
@@ -48,7 +50,7 @@ def release_marginals(
     domain: Domain,
     *,
     budget: Budget,
-    ledger: Ledger,
+    ledger: Ledger | str,
     request: str | None = None,
     pairs: bool = True,
     cohort: Cohort | None = None,
@@ -57,75 +59,83 @@ def release_marginals(
 
     Pass it as `Problem(generator=...)`. Replacing one row of `table` is protected under `budget`;
     how many rows there are is public. A row with a missing or unknown value counts, and adds
-    nothing. The same `request` on the same ledger returns the same generator. On a ledger that is
+    nothing. `ledger` is a ledger or its URL, where one is created with `budget` if there is none
+    yet. The same `request` on the same ledger returns the same generator. On a ledger that is
     divided say which `cohort` the rows are of: they count as its first records.
     """
     counts = _Counts(domain, pairs)
     total = counts.collect(table, cohort)
     about = {"contexts": list(domain.names), "pairs": bool(counts.pairs), "budget": str(budget)}
     name = request or f"contexts-{secrets.token_hex(8)}"
-    return counts.learned(release_gaussian(total, budget, ledger, name, about))
+    released = release_gaussian(total, budget, as_ledger(ledger, budget), name, about)
+    return counts.learned(released)
 
 
 def simulate_marginals(
     table: Any, domain: Domain, *, budget: Budget, rng: Rng, pairs: bool = True
 ) -> LearnedContexts:
-    """The same from a seeded generator: free, reproducible, and marked NOT private."""
+    """The same with noise from a seeded generator: charges nothing, and is marked not private."""
     counts = _Counts(domain, pairs)
     return counts.learned(simulate_gaussian(counts.collect(table), budget, rng))
 
 
 @dataclass(frozen=True, eq=False)
 class LearnedContexts:
-    """A generator made of released numbers. `tree[j]` is the column that column `j` is drawn given,
-    -1 for none."""
+    """A generator made of released numbers.
+
+    `tree[j]` is the parent of column `j`, the column given whose value it is drawn, or -1 if it has
+    none. `order` lists parents before their children.
+    """
 
     domain: Domain
     guarantee: Guarantee
     tree: tuple[int, ...]
     order: tuple[int, ...]
     _cells: Cells
-    _laws: list[Floats]
-    _given: dict[int, Floats]  # coarse law of column j in each coarse cell of its parent
+    _probabilities: list[Floats]  # of the cells of each column
+    _given: dict[int, Floats]  # P(coarse cell of column j | coarse cell of its parent), by j
 
     def sample(self, n: int, rng: Rng) -> dict[str, Any]:
         """`n` contexts in the user's units."""
         fine = [np.empty(0, dtype=np.intp)] * len(self.tree)
         for j in self.order:
-            if self.tree[j] < 0:
-                fine[j] = rng.choice(len(self._laws[j]), size=n, p=self._laws[j])
+            p = self._probabilities[j]
+            parent = self.tree[j]
+            if parent < 0:
+                fine[j] = rng.choice(len(p), size=n, p=p)
                 continue
-            parent = _coarse(fine[self.tree[j]], len(self._laws[self.tree[j]]))
-            rows = self._conditional(j).cumsum(axis=1)[parent]
-            fine[j] = np.minimum(
-                (rng.random((n, 1)) * rows[:, -1:] > rows).sum(axis=1), rows.shape[1] - 1
-            )
+            # Inverse transform sampling: the number of cumulative probabilities below a uniform.
+            given = _coarse(fine[parent], len(self._probabilities[parent]))
+            cumulative = self._conditional(j).cumsum(axis=1)[given]
+            below = (rng.random((n, 1)) * cumulative[:, -1:] > cumulative).sum(axis=1)
+            fine[j] = np.minimum(below, len(p) - 1)
         points = [
             column.place(cells, rng) for column, cells in zip(self._cells.parts, fine, strict=True)
         ]
         return self.domain.decode(self.domain.project_points(np.hstack(points)))
 
     def _conditional(self, j: int) -> Floats:
-        """P(fine cell of j | coarse cell of its parent): the pair says which coarse cell, the
-        column which fine one."""
-        law = self._laws[j]
+        """P(fine cell of j | coarse cell of its parent): P(coarse cell | parent) from the pair
+        times P(fine cell | coarse cell) from the column."""
+        p = self._probabilities[j]
         table = self._given[j]
-        part = _coarse(np.arange(len(law)), len(law))
-        within = law / np.bincount(part, weights=law, minlength=table.shape[1])[part]
-        return table[:, part] * within
+        coarse = _coarse(np.arange(len(p)), len(p))
+        within = p / np.bincount(coarse, weights=p, minlength=table.shape[1])[coarse]
+        return table[:, coarse] * within
 
     def __repr__(self) -> str:
         return f"LearnedContexts({', '.join(self.domain.names)}; private={self.guarantee.private})"
 
 
 class _Counts:
-    """The layout of a row, and how to read a sum of them."""
+    """The layout of a record's row of counts, and how a noisy sum of rows is read."""
 
     def __init__(self, domain: Domain, pairs: bool) -> None:
         self.domain = domain
         self.cells = Cells(domain)
-        p = self.cells.columns
-        self.pairs = [(i, j) for j in range(p) for i in range(j)] if pairs else []
+        self.pairs: list[tuple[int, int]] = []
+        if pairs:
+            self.pairs = [(i, j) for j in range(self.cells.columns) for i in range(j)]
         self._share = PAIR_SHARE if self.pairs else 0.0
         self._sizes = [min(PARTS, column.size) for column in self.cells.parts]
 
@@ -144,22 +154,26 @@ class _Counts:
         return total
 
     def learned(self, released: Released) -> LearnedContexts:
-        unit = 1.0 / 2**released.bits
-        values = released.values * unit
-        noise = released.scale * unit
+        """The generator that a release stands for."""
+        step = 1.0 / 2**released.bits  # one integer of the encoding
+        values = released.values * step
+        noise = released.scale * step
+        records = max(1, released.records)
         counts = values[: self.cells.size] / self._column_weight
-        laws = self.cells.laws(counts, noise / self._column_weight, max(1, released.records))
-        tables = self._tables(values[self.cells.size :] / self._pair_weight) if self.pairs else {}
-        pair_noise = noise / self._pair_weight if self.pairs else 0.0
-        n = max(1, released.records)
-        tree = _tree(laws, tables, pair_noise, n)
-        given = {
-            j: _shrunk(tables[i, j] if i < j else tables[j, i].T, laws[i], laws[j], pair_noise, n)
-            for j, i in enumerate(tree)
-            if i >= 0
-        }
+        p = self.cells.column_probabilities(counts, noise / self._column_weight, records)
+        tables: dict[tuple[int, int], Floats] = {}
+        pair_noise = 0.0
+        if self.pairs:
+            tables = self._tables(values[self.cells.size :] / self._pair_weight)
+            pair_noise = noise / self._pair_weight
+        tree = _tree(p, tables, pair_noise, records)
+        given = {}
+        for j, i in enumerate(tree):
+            if i >= 0:
+                table = tables[i, j] if i < j else tables[j, i].T
+                given[j] = _shrunk(table, p[i], p[j], pair_noise, records)
         return LearnedContexts(
-            self.domain, released.guarantee, tuple(tree), _order(tree), self.cells, laws, given
+            self.domain, released.guarantee, tuple(tree), _order(tree), self.cells, p, given
         )
 
     @cached_property
@@ -171,6 +185,7 @@ class _Counts:
         return float(np.sqrt(self._share / len(self.pairs)))
 
     def _rows(self, points: Floats) -> Floats:
+        """One row per record; zeros for a record with a missing value."""
         known = np.asarray(np.isfinite(points).all(axis=1))
         points = np.where(known[:, None], points, 0.5)
         blocks = [self.cells.onehot(points) * self._column_weight]
@@ -182,6 +197,7 @@ class _Counts:
         return np.hstack(blocks) * known[:, None]
 
     def _tables(self, values: Floats) -> dict[tuple[int, int], Floats]:
+        """The coarse table of each pair of columns."""
         tables = {}
         start = 0
         for i, j in self.pairs:
@@ -196,30 +212,31 @@ def _coarse(cells: Any, size: int) -> Any:
     return cells * min(PARTS, size) // size
 
 
-def _coarse_law(law: Floats) -> Floats:
-    return np.asarray(
-        np.bincount(_coarse(np.arange(len(law)), len(law)), weights=law), dtype=np.float64
-    )
+def _coarse_probabilities(p: Floats) -> Floats:
+    coarse = _coarse(np.arange(len(p)), len(p))
+    return np.asarray(np.bincount(coarse, weights=p), dtype=np.float64)
 
 
 def _beyond(table: Floats, p: Floats, c: Floats, records: int) -> Floats:
-    """What a table of counts has beyond independence, with errors of its margins taken out."""
+    """How far a table of counts is from independence, with the errors of its margins taken out."""
     rest = table - records * np.outer(p, c)
     return rest - rest.mean(axis=0) - rest.mean(axis=1, keepdims=True) + rest.mean()
 
 
 def _freedom(table: Floats) -> int:
+    """Degrees of freedom of a test for independence."""
     return (table.shape[0] - 1) * (table.shape[1] - 1)
 
 
 def _tree(
-    laws: list[Floats], tables: dict[tuple[int, int], Floats], noise: float, records: int
+    p: list[Floats], tables: dict[tuple[int, int], Floats], noise: float, records: int
 ) -> list[int]:
-    """Parents: the spanning forest of the strongest dependences that are clear of the noise."""
-    columns = len(laws)
+    """The parent of each column, -1 for none: the spanning forest of the strongest dependences
+    among those that clearly exceed the noise."""
+    columns = len(p)
     strength = np.zeros((columns, columns))
     for (i, j), table in tables.items():
-        rest = _beyond(table, _coarse_law(laws[i]), _coarse_law(laws[j]), records)
+        rest = _beyond(table, _coarse_probabilities(p[i]), _coarse_probabilities(p[j]), records)
         # Chance alone moves a cell by the privacy noise and, under independence, by about
         # sqrt(count).
         excess = float(np.sum(rest**2)) / (noise**2 + records / table.size) - _freedom(table)
@@ -238,7 +255,7 @@ def _tree(
 
 
 def _order(tree: list[int]) -> tuple[int, ...]:
-    """Parents before children."""
+    """The columns, parents before children."""
 
     def depth(j: int) -> int:
         return 0 if tree[j] < 0 else 1 + depth(tree[j])
@@ -247,10 +264,10 @@ def _order(tree: list[int]) -> tuple[int, ...]:
 
 
 def _shrunk(table: Floats, parent: Floats, child: Floats, noise: float, records: int) -> Floats:
-    """P(coarse child | coarse parent): independence plus as much of the rest as stands above the
-    noise."""
-    p = _coarse_law(parent)
-    c = _coarse_law(child)
+    """P(coarse child | coarse parent) by positive-part James-Stein shrinkage of the table towards
+    independence."""
+    p = _coarse_probabilities(parent)
+    c = _coarse_probabilities(child)
     rest = _beyond(table, p, c, records)
     trust = max(0.0, 1.0 - _freedom(table) * noise**2 / max(float(np.sum(rest**2)), 1e-300))
     joint = np.maximum(np.outer(p, c) + trust * rest / records, 0.02 * np.outer(p, c))

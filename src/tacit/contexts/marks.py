@@ -1,7 +1,7 @@
-"""What is not private stays marked: a mark travels with everything that something was made from.
+"""Marks of what is not private. Whatever refers to a marked thing is marked too.
 
-A mark is an attribute `private` that is False, as a simulated `Guarantee` has it, and with it every
-law and policy that was learned with a seed. Whatever refers to a marked thing is marked too.
+A mark is an attribute `private` that is False. A simulated `Guarantee` has it, and so has every
+generator and policy that was learned with a seed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from itertools import islice
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-# from a law to the mark: say, a method, its object, a list in that, the law in it, its guarantee
+# References that are followed from a thing to a mark: say, from a method to its object, to a list
+# in that, to a generator in the list, to its guarantee.
 MOST_STEPS = 12
 MOST_THINGS = 10_000  # that are looked at
 MOST_PARTS = 64  # of a container; a longer one is data
@@ -21,11 +22,11 @@ PLAIN = (ModuleType, type, str, bytes, int, float, complex, type(None))
 
 
 def is_private(thing: Any) -> bool:
-    """Whether no mark says otherwise: on the thing, or on what it refers to.
+    """Whether neither the thing nor anything that it refers to is marked as not private.
 
     Followed are the fields of objects, the object of a method, what a `functools.partial` holds,
     and the variables and defaults of a function. Plain numbers carry no mark: a table that was
-    drawn from a marked law has lost it.
+    drawn from a marked generator has lost it.
     """
     known: dict[int, Any] = {}
     near = {id(thing): thing}
@@ -40,12 +41,13 @@ def is_private(thing: Any) -> bool:
 
 
 def _unmarked(thing: Any) -> bool:
-    with suppress(Exception):  # whatever a stranger's attributes raise
+    with suppress(Exception):  # whatever attributes of somebody else's class raise
         return getattr(thing, "private", True) is not False
     return True
 
 
 def _parts(thing: Any) -> Iterator[Any]:
+    """What a thing refers to."""
     if isinstance(thing, MethodType):
         yield from (thing.__self__, thing.__func__)
     elif isinstance(thing, partial):

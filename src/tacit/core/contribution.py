@@ -63,11 +63,11 @@ class Encoding:
 
     @property
     def sensitivity(self) -> int:
-        """How far replacing one record can move the sum: the diameter of the ball of contributions."""
+        """How far replacing one record can move the sum: the diameter of the ball."""
         return 2 * self.bound
 
     def encode(self, rows: Array) -> Array:
-        """Floating-point rows `(n, size)` to int64 rows whose exact integer norm is at most `bound`.
+        """Floating-point rows `(n, size)` to int64 rows whose exact norm is at most `bound`.
 
         | row                         | result                        |
         |-----------------------------|-------------------------------|

@@ -175,9 +175,8 @@ class Ledger:
                     )
             # Nothing can be charged to everybody any more. The measure of that account stays: it
             # is the one that cohorts begin with.
-            connection.execute(
-                sa.update(cohorts_table).where(cohorts_table.c.name == EVERYBODY).values(cap=0)
-            )
+            for_everybody = cohorts_table.c.name == EVERYBODY
+            connection.execute(sa.update(cohorts_table).where(for_everybody).values(cap=0))
             opened = {
                 "measure": everybody.measure,
                 "cap": cap_of(self.budget, everybody.measure),

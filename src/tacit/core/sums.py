@@ -1,5 +1,5 @@
-"""The private sum: the only place where private data is kept. It hides itself in `repr` and does not
-pickle. See sums.md."""
+"""The private sum: the only place where private data is kept. It hides itself in `repr` and cannot
+be pickled. See sums.md."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def user_key(user: Any) -> str:
         if type(user) is int or type(user) is float:
             return _of_number(user)
         return _of_anything(user)
-    except Exception:  # whatever a stranger's class raises: it is nobody's name
+    except Exception:  # whatever somebody else's class raises: it is nobody's name
         return ""
 
 

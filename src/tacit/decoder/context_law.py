@@ -71,7 +71,7 @@ def points_given(design: Design, counts: ContextCounts) -> Floats | None:
     prior = None
     if sample is not None:
         prior = cells.onehot(sample).mean(axis=0)
-    laws = cells.laws(counts.counts, counts.noise, counts.records, prior)
+    laws = cells.column_probabilities(counts.counts, counts.noise, counts.records, prior)
     if prior is not None and np.allclose(np.concatenate(laws), prior):
         return None
     rng = np.random.default_rng(int(design.fingerprint, 16))

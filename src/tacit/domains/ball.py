@@ -17,8 +17,8 @@ from tacit.tables import Columns, floats, number, numbers
 
 @dataclass(frozen=True)
 class Ball(Domain):
-    """All points within `radius` of `centre`. Unit coordinates measure in diameters, the centre at
-    1/2."""
+    """All points within `radius` of `centre`. In unit coordinates it is the ball of radius 1/2
+    around the middle of the cube."""
 
     centre: Sequence[float]
     radius: float = 1.0
@@ -44,6 +44,7 @@ class Ball(Domain):
 
     @property
     def density(self) -> float:
+        # 1 / volume, by logarithms: volume = pi^(d/2) r^d / Gamma(d/2 + 1).
         d = self.dimension
         return float(
             np.exp(math.lgamma(d / 2 + 1) - d / 2 * math.log(math.pi) - d * math.log(self.radius))
@@ -65,12 +66,12 @@ class Ball(Domain):
         return 0.5 + 0.5 * direction * rng.random((n, 1)) ** (1 / self.dimension)
 
     def project_points(self, points: Floats) -> Floats:
-        # In units of the largest coordinate, so that no square overflows.
+        # Divided by the largest coordinate first, so that no square overflows.
         offset = bounded(points) - 0.5
-        scale = np.maximum(np.abs(offset).max(axis=1, keepdims=True), 0.5)
-        offset /= scale
+        largest = np.maximum(np.abs(offset).max(axis=1, keepdims=True), 0.5)
+        offset /= largest
         norm = np.linalg.norm(offset, axis=1, keepdims=True)
-        return 0.5 + offset * np.minimum(scale, 0.5 / np.maximum(norm, 0.5))
+        return 0.5 + offset * np.minimum(largest, 0.5 / np.maximum(norm, 0.5))
 
     @property
     def cube_dimension(self) -> int:

@@ -1,4 +1,5 @@
-"""What every domain can do. Inside, a point is its *unit coordinates*: a row of [0, 1]^dimension.
+"""The base class of domains. Inside Tacit a point is its *unit coordinates*: a row of
+[0, 1]^dimension.
 
 Lengthscales are in these units, so a kernel does not care whether a weight is in kilograms or
 pounds.
@@ -37,8 +38,8 @@ class Domain(ABC):
 
     @abstractmethod
     def encode(self, columns: Columns) -> Floats:
-        """User's columns to unit coordinates, projected into the domain; a row that means nothing
-        is NaN."""
+        """User's columns to unit coordinates, projected into the domain; a row with a missing or
+        unknown value is NaN."""
 
     @abstractmethod
     def decode(self, points: Floats) -> Columns:
@@ -59,8 +60,8 @@ class Domain(ABC):
 
     @abstractmethod
     def from_cube(self, cube: Floats) -> Floats:
-        """Rows of uniform numbers in (0, 1) to uniform points: a well-spread set in the cube is one
-        in the domain."""
+        """Rows of uniform numbers in (0, 1) to uniform points of the domain. A low-discrepancy set
+        in the cube becomes one in the domain."""
 
     def candidate_points(self, n: int) -> Floats:
         """About `n` well-spread points, always the same ones; all of them where the domain is
@@ -69,7 +70,7 @@ class Domain(ABC):
 
     @property
     def continuous(self) -> bool:
-        """Whether moving a point a little stays inside after projection, so that a maximum can be
+        """Whether a point can be moved a little within the domain, so that a maximum can be
         refined."""
         return True
 
@@ -78,7 +79,7 @@ class Domain(ABC):
         return self._rows(self.sample_points(n, rng))
 
     def project(self, values: Any) -> NDArray[Any]:
-        """Anything, to the nearest member of the domain, in the user's units."""
+        """The nearest member of the domain to each row of a table, in the user's units."""
         return self._rows(self.encode(self.read(values).columns))
 
     def candidates(self, n: int) -> NDArray[Any]:
@@ -92,15 +93,14 @@ class Domain(ABC):
 
     def _rows(self, points: Floats) -> NDArray[Any]:
         columns = list(self.decode(points).values())
-        return (
-            columns[0]
-            if len(columns) == 1 and columns[0].dtype.kind not in "fiu"
-            else np.column_stack(columns)
-        )
+        if len(columns) == 1 and columns[0].dtype.kind not in "fiu":
+            return columns[0]  # a column of labels
+        return np.column_stack(columns)
 
 
 def sobol(n: int, dimension: int) -> Floats:
-    """The first `n` Sobol points (unscrambled, shifted off the corner), the same on every machine."""
+    """The first `n` Sobol points, unscrambled and shifted off the corner: the same on every
+    machine."""
     from scipy.stats import qmc
 
     power = max(0, int(np.ceil(np.log2(max(n, 1)))))

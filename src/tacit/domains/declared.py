@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,8 +30,8 @@ class Declared:
     def of(
         cls, table: Any, ranges: Mapping[str, Any] | None, levels: Mapping[str, Any] | None
     ) -> Declared:
-        """Checks that each declared column is in the table, and that its dtype can hold what was
-        declared."""
+        """The declared columns, after a check that each is in the table and that its dtype can hold
+        what was declared."""
         kinds = kinds_of(table)
         given: dict[str, Any] = {}
         for name, value in _mapping(ranges, "ranges").items():
@@ -56,8 +57,8 @@ class Declared:
             if name not in self.columns:
                 raise InputError(
                     f"column {name!r} has neither a range nor levels: declare "
-                    f"ranges={{{name!r}: (low, high)}} or "
-                    f"levels={{{name!r}: [...]}}; they are not learned from rows."
+                    f"ranges={{{name!r}: (low, high)}} or levels={{{name!r}: [...]}}; they are not "
+                    "learned from rows."
                 )
         picked = {name: self.columns[name] for name in names}
         if not any(isinstance(value, Domain) for value in picked.values()):
@@ -67,7 +68,10 @@ class Declared:
 
 
 def _labels(name: str, value: Any) -> Finite:
-    part = Mixed.of({name: list(value) if isinstance(value, tuple | range) else value}).parts[0]
+    """The domain of a column whose levels are declared."""
+    if isinstance(value, tuple | range):
+        value = list(value)  # in `Mixed.of` a tuple of two numbers is an interval
+    part = Mixed.of({name: value}).parts[0]
     if not isinstance(part, Finite) or part.names != (name,):
         raise InputError(
             f"the levels of {name!r} must be a list of labels or Categories, got "
@@ -77,13 +81,12 @@ def _labels(name: str, value: Any) -> Finite:
 
 
 def _require_possible(part: Finite, kind: str) -> None:
-    """Numbers are found among labels by value, so a label that spells no number is never found in a
-    numeric column."""
+    """Fails if none of the levels can occur in a column of this kind. Numbers are looked up among
+    labels by value, so a label that spells no number never occurs in a numeric column."""
     name = part.names[0]
-    hopeless = kind in (NUMBER, TRUTH) and all(
-        number(label) != number(label) for label in part.labels
-    )
-    if hopeless or kind == NESTED:
+    numeric = kind in (NUMBER, TRUTH)
+    spells_numbers = any(not math.isnan(number(label)) for label in part.labels)
+    if kind == NESTED or (numeric and not spells_numbers):
         raise InputError(
             f"column {name!r} holds {kind} and none of its declared levels can occur in it."
         )

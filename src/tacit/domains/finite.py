@@ -16,9 +16,11 @@ from tacit.domains.naming import coordinate_names
 from tacit.errors import InputError
 from tacit.tables import Columns, number, numbers, text
 
+CONTAINERS = (list, tuple, range, set, frozenset, Mapping, np.ndarray)  # cells that are no labels
+
 
 class Finite(Domain):
-    """Shared by both: a list of labels, each at a fixed place in unit coordinates."""
+    """The base of finite domains: a list of labels, each at a fixed place in unit coordinates."""
 
     labels: tuple[Any, ...]
     _places: Floats
@@ -48,12 +50,11 @@ class Finite(Domain):
 
     def nearest(self, points: Floats) -> np.ndarray[Any, Any]:
         """The index of the closest label to each row."""
-        # argmin |p|^2 - 2 x'p, in units of the largest coordinate of x where that is huge.
+        # argmin |p|^2 - 2 x'p, divided by the largest coordinate of x where that is huge.
         x = np.nan_to_num(bounded(points))
-        scale = np.maximum(np.abs(x).max(axis=1, keepdims=True), 1.0)
-        return np.argmin(
-            np.sum(self._places**2, axis=1) / scale - 2 * (x / scale) @ self._places.T, axis=1
-        )
+        largest = np.maximum(np.abs(x).max(axis=1, keepdims=True), 1.0)
+        norm2 = np.sum(self._places**2, axis=1)
+        return np.argmin(norm2 / largest - 2 * (x / largest) @ self._places.T, axis=1)
 
     def sample_points(self, n: int, rng: Rng) -> Floats:
         return self._places[rng.integers(len(self.labels), size=n)]
@@ -73,19 +74,19 @@ class Finite(Domain):
         return self._places
 
     def _settle(self, labels: Sequence[Any], places: Floats) -> None:
+        """Checks the labels and keeps them with their places, for the constructors."""
         if any(label is None or label != label for label in labels):
             raise InputError(
                 f"the labels of {type(self).__name__} must not be None or NaN, which mean that one "
                 "is missing."
             )
-        texts = [text(label) if isinstance(label, str | bytes) else str(label) for label in labels]
+        texts = [_printed(label) for label in labels]
         values = [number(label) for label in labels]
         known = [value for value in values if value == value]
         if len(set(texts)) != len(labels) or len(set(known)) != len(known):
             raise InputError(
                 f"the labels of {type(self).__name__} must all differ, also as numbers: 1, 1.0 and "
-                "'1' are one label, "
-                "and so are whole numbers that no float tells apart."
+                "'1' are one label, and so are whole numbers that no float tells apart."
             )
         object.__setattr__(self, "labels", tuple(labels))
         object.__setattr__(self, "_places", places)
@@ -102,19 +103,16 @@ class Finite(Domain):
         things by what they print.
         """
         try:
-            value = value.item() if isinstance(value, np.generic) else value
-            if value is None or isinstance(
-                value, list | tuple | range | set | frozenset | Mapping | np.ndarray
-            ):
+            if isinstance(value, np.generic):
+                value = value.item()
+            if value is None or isinstance(value, CONTAINERS):
                 return -1
-            numeric = isinstance(value, int | float | complex | Decimal)
-            name = (
-                None if numeric else text(value) if isinstance(value, str | bytes) else str(value)
-            )
-            if name is not None and name in self._texts:
-                return self._texts[name]
+            if not isinstance(value, int | float | complex | Decimal):
+                name = _printed(value)
+                if name in self._texts:
+                    return self._texts[name]
             return self._numbers.get(number(value), -1)
-        except Exception:  # whatever a stranger's __class__ or __str__ raises
+        except Exception:  # whatever somebody else's __class__ or __str__ raises
             return -1
 
 
@@ -132,7 +130,8 @@ class Catalogue(Finite):
 
     def __post_init__(self) -> None:
         features = numbers(self.features)
-        features = features.reshape(-1, 1) if features.ndim == 1 else features
+        if features.ndim == 1:
+            features = features.reshape(-1, 1)
         if features.ndim != 2 or not features.size or not np.isfinite(features).all():
             raise InputError(
                 "a Catalogue needs at least one item, each with as many features, all of them "
@@ -149,9 +148,9 @@ class Catalogue(Finite):
             raise InputError(
                 "the features of a Catalogue are too far apart for a float: rescale them."
             )
-        places = np.where(
-            span > 0, (features - features.min(axis=0)) / np.where(span > 0, span, 1.0), 0.5
-        )
+        # A feature that all items share is 1/2.
+        scaled = (features - features.min(axis=0)) / np.where(span > 0, span, 1.0)
+        places = np.where(span > 0, scaled, 0.5)
         object.__setattr__(self, "features", tuple(map(tuple, features.tolist())))
         object.__setattr__(self, "ids", tuple(ids))
         object.__setattr__(self, "names", coordinate_names(self.names, 1))
@@ -193,10 +192,21 @@ def _labels(values: Any) -> list[Any]:
 
 
 def _key(label: Any) -> Any:
-    """Labels compare by value: NumPy's 3, 3.0 and Decimal(3) are Python's 3; other things by what
-    they print."""
-    label = label.item() if isinstance(label, np.generic) else label
+    """A label as it is kept. Labels compare by value: NumPy's 3, 3.0 and Decimal(3) are Python's 3;
+    other things compare by what they print."""
+    if isinstance(label, np.generic):
+        label = label.item()
     if isinstance(label, Decimal):
+        # Not beyond 40 digits: int(Decimal("1e1000000")) would write out a million of them.
         whole = label.is_finite() and label.adjusted() < 40 and label == label.to_integral_value()
         return int(label) if whole else float(label)
-    return label if isinstance(label, str | int | float | bytes | None) else str(label)
+    if isinstance(label, str | int | float | bytes | None):
+        return label
+    return str(label)
+
+
+def _printed(label: Any) -> str | None:
+    """The text by which a label is looked up: its own, or what it prints."""
+    if isinstance(label, str | bytes):
+        return text(label)
+    return str(label)

@@ -1,4 +1,4 @@
-"""Actions and contexts in one problem: their columns must have different names."""
+"""Actions and contexts in one problem, whose columns must have different names."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from tacit.domains.records import OURS
 
 
 def contexts_beside(actions: Domain, contexts: Domain) -> Domain:
-    """The contexts, whose coordinates are called c0, c1, ... if nobody named them and the actions
-    have their names.
+    """The contexts, with default names that the actions have too replaced by c0, c1, ...
 
-    Nothing that somebody named is renamed, and nothing that shares no name with the actions.
+    Names that somebody gave are never changed.
     """
     taken = set(actions.names)
     if type(contexts) is Mixed and taken & set(contexts.names):
@@ -24,7 +23,7 @@ def contexts_beside(actions: Domain, contexts: Domain) -> Domain:
 
 
 def _beside(taken: set[str], domain: Domain) -> Domain:
-    # A stranger's domain may not be made again from its fields, so it keeps its names.
+    # A domain of somebody's own may not be made again from its fields, so it keeps its names.
     if not domain.unnamed or not taken & set(domain.names) or type(domain) not in OURS:
         return domain
     if isinstance(domain, Finite):

@@ -1,4 +1,4 @@
-"""Names for coordinates."""
+"""Names of coordinates: given ones, checked, or default ones."""
 
 from __future__ import annotations
 

@@ -40,16 +40,15 @@ def _part(name: str, value: Any) -> Domain:
     if not isinstance(value, list | tuple | range):
         raise InputError(
             f"column {name!r} must be an interval, labels or a domain, got {type(value).__name__}: "
-            "a tuple of two "
-            "numbers is an interval, a list is labels."
+            "a tuple of two numbers is an interval, a list is labels."
         )
     try:
         return Categories(list(value), name)
     except InputError as error:
+        why = str(error).removesuffix(".")
         raise InputError(
-            f"column {name!r} is read as labels, and {str(error).removesuffix('.')}: a tuple of "
-            "two numbers is an "
-            "interval, a list is labels."
+            f"column {name!r} is read as labels, and {why}: a tuple of two numbers is an interval, "
+            "a list is labels."
         ) from None
 
 

@@ -16,14 +16,14 @@ from tacit.domains.ranges import columns_of
 from tacit.errors import InputError
 from tacit.tables import Columns
 
-MOST_COMBINATIONS = 4096  # of finite parts that are all listed as candidates
-FEWEST_EACH = 8  # points of the continuous parts that go with each of them
+MOST_COMBINATIONS = 4096  # of labels of the finite parts, up to which all are listed as candidates
+FEWEST_EACH = 8  # points of the continuous parts that go with each of these combinations
 
 
 @dataclass(frozen=True)
 class Mixed(Domain):
-    """`Mixed([Box(...), Categories(...), ...])`: one coordinate block after another. A Mixed inside
-    is unpacked."""
+    """Several domains side by side: `Mixed([Box(...), Categories(...), ...])`. A Mixed among them
+    is replaced by its parts."""
 
     parts: Sequence[Domain]
 
@@ -31,15 +31,18 @@ class Mixed(Domain):
         given = tuple(self.parts) if isinstance(self.parts, Iterable) else ()
         if not given or not all(isinstance(part, Domain) for part in given):
             raise InputError("Mixed takes a list of domains: Mixed([Box(...), Categories(...)]).")
-        parts = tuple(
-            leaf for part in given for leaf in (part.parts if isinstance(part, Mixed) else (part,))
-        )
+        parts: list[Domain] = []
+        for part in given:
+            if isinstance(part, Mixed):
+                parts += part.parts
+            else:
+                parts.append(part)
         names = tuple(name for part in parts for name in part.names)
         if len(set(names)) != len(names):
             raise InputError(
                 f"the parts of a Mixed domain must have different names, got {', '.join(names)}."
             )
-        object.__setattr__(self, "parts", parts)
+        object.__setattr__(self, "parts", tuple(parts))
         object.__setattr__(self, "names", names)
 
     @classmethod
@@ -79,11 +82,10 @@ class Mixed(Domain):
         return np.hstack([part.encode(columns) for part in self.parts])
 
     def decode(self, points: Floats) -> Columns:
-        return {
-            name: column
-            for part, at in self._slices()
-            for name, column in part.decode(points[:, at]).items()
-        }
+        columns: Columns = {}
+        for part, at in self._slices():
+            columns |= part.decode(points[:, at])
+        return columns
 
     def sample_points(self, n: int, rng: Rng) -> Floats:
         return np.hstack([part.sample_points(n, rng) for part in self.parts])
@@ -97,28 +99,27 @@ class Mixed(Domain):
 
     def from_cube(self, cube: Floats) -> Floats:
         ends = np.cumsum([part.cube_dimension for part in self.parts])
-        return np.hstack(
-            [
-                p.from_cube(own)
-                for p, own in zip(self.parts, np.split(cube, ends[:-1], 1), strict=True)
-            ]
-        )
+        cubes = np.split(cube, ends[:-1], axis=1)
+        points = [part.from_cube(own) for part, own in zip(self.parts, cubes, strict=True)]
+        return np.hstack(points)
 
     def candidate_points(self, n: int) -> Floats:
-        menus = [part.candidate_points(n) for part in self.parts if not part.continuous]
-        combinations = math.prod(map(len, menus))
         if len(self.parts) == 1:
             return self.parts[0].candidate_points(n)
+        menus = [part.candidate_points(n) for part in self.parts if not part.continuous]
+        combinations = math.prod(map(len, menus))
         if not menus or combinations > MOST_COMBINATIONS:
             return super().candidate_points(n)
-        # Every combination of the finite parts, each with the same points of the rest.
+        # Every combination of the finite parts, each with the same points of the continuous ones.
         rest = tuple(part for part in self.parts if part.continuous)
         each = max(FEWEST_EACH, n // combinations) if rest else 1
-        *turns, turn = np.indices([*map(len, menus), each]).reshape(len(menus) + 1, -1)
-        listed = iter([menu[i] for menu, i in zip(menus, turns, strict=True)])
-        spread = iter(Mixed(rest)._blocks(each, turn) if rest else ())
-        return np.hstack([next(spread if part.continuous else listed) for part in self.parts])
+        *choices, row = np.indices([*map(len, menus), each]).reshape(len(menus) + 1, -1)
+        finite = iter([menu[i] for menu, i in zip(menus, choices, strict=True)])
+        continuous = iter(Mixed(rest)._blocks(each, row) if rest else ())
+        blocks = [next(continuous if part.continuous else finite) for part in self.parts]
+        return np.hstack(blocks)
 
     def _blocks(self, n: int, rows: Any) -> list[Floats]:
+        """These rows of `n` candidates, one block of columns for each part."""
         points = self.candidate_points(n)[rows]
         return [points[:, at] for _, at in self._slices()]

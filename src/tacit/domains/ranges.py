@@ -12,7 +12,7 @@ from tacit.tables import number
 
 
 def columns_of(declared: Any, named: Mapping[str, Any], example: str) -> dict[str, Any]:
-    """What `of` was given, by name: a mapping, keyword arguments, or both."""
+    """The columns that `of` was given by name, in a mapping, as keyword arguments, or both."""
     if declared is not None and not isinstance(declared, Mapping):
         kind = type(declared).__name__
         raise InputError(
@@ -32,8 +32,7 @@ def columns_of(declared: Any, named: Mapping[str, Any], example: str) -> dict[st
 
 
 def is_interval(value: Any) -> bool:
-    """Whether this is a tuple of two numbers. A list is none: it holds labels wherever both are
-    possible."""
+    """Whether this is a tuple of two numbers. A list is not an interval: it holds labels."""
     return isinstance(value, tuple) and len(value) == 2 and all(map(_is_number, value))
 
 

@@ -1,4 +1,4 @@
-"""Private records to unit coordinates, each by itself, whoever wrote the domain."""
+"""Private records to unit coordinates, each from its own cells, whoever wrote the domain."""
 
 from __future__ import annotations
 
@@ -16,20 +16,13 @@ from tacit.domains.simplex import Simplex
 from tacit.quiet import quiet
 from tacit.tables import Table, alone, records
 
-OURS = (
-    Ball,
-    Box,
-    Catalogue,
-    Categories,
-    Simplex,
-)  # each row of what they encode comes from that row's cells alone
+# Domains of which each row that they encode comes from that row's cells alone.
+OURS = (Ball, Box, Catalogue, Categories, Simplex)
 
 
 def sees_batches(domain: Domain) -> bool:
-    """Whether a domain may encode many records at once: it is exactly one of ours, and so are all
-    of its parts.
-
-    A subclass is not: it may do anything.
+    """Whether a domain may encode many records at once: it is one of Tacit's own classes, and so
+    are all of its parts. A subclass may do anything, so it is not.
     """
     if type(domain) is Mixed:
         return all(sees_batches(part) for part in domain.parts)
@@ -37,22 +30,24 @@ def sees_batches(domain: Domain) -> bool:
 
 
 def record_points(domain: Domain, data: Any, what: str, *, single: bool = False) -> Floats:
-    """The unit coordinates of private records (see `tacit.tables.records`); a record that means
-    nothing is NaN."""
+    """The unit coordinates of private records (see `tacit.tables.records`); a record with a missing
+    or unknown value is NaN."""
     table = records(data, tuple(domain.names), what, single=single)
     with quiet():
-        return domain.encode(table.columns) if sees_batches(domain) else _one_by_one(domain, table)
+        if sees_batches(domain):
+            return domain.encode(table.columns)
+        return _one_by_one(domain, table)
 
 
 def _one_by_one(domain: Domain, table: Table) -> Floats:
-    """A stranger's domain is shown one record at a time; where it fails, or returns no such row,
-    the record is NaN."""
+    """A domain that is not Tacit's own is shown one record at a time. Where it fails, or returns
+    anything but one row of numbers, the record is NaN."""
     points = np.full((table.rows, int(domain.dimension)), np.nan)
     for i in range(table.rows):
         cells = {name: alone(column[i]) for name, column in table.columns.items()}
         try:
             row = np.array(domain.encode(cells), dtype=np.float64)
-        except Exception:  # whatever a stranger's code raises: it could quote the record
+        except Exception:  # any error of such a domain: its text could quote the record
             continue
         if row.shape == points[i : i + 1].shape:
             points[i] = row[0]

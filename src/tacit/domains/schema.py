@@ -1,4 +1,4 @@
-"""The columns of a table as its schema tells them: names and kinds of values, and never a row."""
+"""The columns of a table by its schema: names and kinds of values. No row is ever looked at."""
 
 from __future__ import annotations
 
@@ -39,25 +39,21 @@ PREFIXES = {
     TEXT: ("str", "utf8", "large_str", "large_utf8", "bytes", "binary", "large_binary"),
     TIME: ("date", "time", "duration", "period"),
 }
-NUMPY_KINDS = {
-    "f": NUMBER,
-    "i": NUMBER,
-    "u": NUMBER,
-    "b": TRUTH,
-    "U": TEXT,
-    "S": TEXT,
-    "T": TEXT,
-    "M": TIME,
-    "m": TIME,
-}
+# By the letter of NumPy's `dtype.kind`.
+NUMPY_KINDS = (
+    dict.fromkeys("fiu", NUMBER)
+    | dict.fromkeys("b", TRUTH)
+    | dict.fromkeys("UST", TEXT)
+    | dict.fromkeys("Mm", TIME)
+)
 
 
 def kinds_of(table: Any) -> dict[str, str]:
     """The kind of values of each column, by its dtype: of a frame, of a schema, or of a mapping of
     dtypes or columns.
 
-    Columns whose dtype says nothing, such as pandas' "object", may hold anything. Rows would tell,
-    and are not asked.
+    Columns whose dtype says nothing, such as pandas' "object", may hold anything: what they do hold
+    would have to be read from rows.
     """
     found: dict[str, str] = {}
     for name, dtype in _dtypes(table):
@@ -68,7 +64,7 @@ def kinds_of(table: Any) -> dict[str, str]:
 
 
 def kind_of(dtype: Any) -> str:
-    """What a column of this dtype holds."""
+    """The kind of values that a column of this dtype holds."""
     if isinstance(dtype, np.dtype):
         return NUMPY_KINDS.get(dtype.kind, UNKNOWN)
     name = dtype.__name__ if isinstance(dtype, type) else str(dtype)
@@ -79,6 +75,7 @@ def kind_of(dtype: Any) -> str:
 
 
 def _dtypes(table: Any) -> list[tuple[str, Any]]:
+    """Names and dtypes of the columns, in the table's order."""
     dtype = getattr(table, "dtype", table)
     if isinstance(dtype, np.dtype) and dtype.names is not None:  # a structured array, or its dtype
         return [(name, dtype[name]) for name in dtype.names]
@@ -98,7 +95,8 @@ def _dtypes(table: Any) -> list[tuple[str, Any]]:
 
 
 def _dtype_of(value: Any) -> Any:
-    """Of an entry of a mapping: a dtype itself, or a column that has one. A list has none."""
+    """The dtype of an entry of a mapping, which is a dtype itself or a column that has one. A list
+    has none."""
     if isinstance(value, type | str | np.dtype):
         return value
     if isinstance(value, LISTS):

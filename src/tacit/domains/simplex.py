@@ -47,17 +47,17 @@ class Simplex(Domain):
         return rng.dirichlet(np.ones(self.parts), size=n)
 
     def project_points(self, points: Floats) -> Floats:
-        """Euclidean projection: subtract the one threshold that leaves the positive parts with sum
-        1."""
+        """Euclidean projection: subtract the threshold that leaves positive parts with sum 1."""
         missing = np.isnan(points).any(axis=1, keepdims=True)
         points = np.where(missing, 0.0, bounded(points))
         # Only differences matter, and a part that is 1 below the largest gets nothing.
         with np.errstate(over="ignore"):
             points = np.maximum(points - points.max(axis=1, keepdims=True), -1.0)
         descending = -np.sort(-points, axis=1)
+        # If the k largest parts stay positive, the threshold is (their sum - 1) / k.
         excess = np.cumsum(descending, axis=1) - 1.0
-        rank = np.arange(1, self.parts + 1)
-        support = np.count_nonzero(descending - excess / rank > 0, axis=1)
+        thresholds = excess / np.arange(1, self.parts + 1)
+        support = np.count_nonzero(descending - thresholds > 0, axis=1)
         threshold = excess[np.arange(len(points)), support - 1] / support
         projected = np.maximum(points - threshold[:, None], 0.0)
         projected /= projected.sum(axis=1, keepdims=True)
@@ -68,8 +68,7 @@ class Simplex(Domain):
         return self.parts - 1
 
     def from_cube(self, cube: Floats) -> Floats:
-        # Breaking a stick: what the first part leaves to k others is U^(1/k) of the whole, and so
-        # on.
+        # Stick breaking: what the first part leaves to k others is U^(1/k) of the whole, and so on.
         left = np.cumprod(cube ** (1 / np.arange(self.parts - 1, 0, -1)), axis=1)
         ends = np.column_stack([np.ones(len(left)), left, np.zeros(len(left))])
         return -np.diff(ends, axis=1)

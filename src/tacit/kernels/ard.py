@@ -15,14 +15,14 @@ from tacit.kernels.stationary import Stationary
 def spread(kernel: Kernel, columns: int) -> Kernel:
     """The same kernel with one lengthscale per column written out."""
     if isinstance(kernel, Stationary):
-        scale = kernel.lengthscale
-        return dataclasses.replace(
-            kernel, lengthscale=scale if isinstance(scale, Sequence) else (scale,) * columns
-        )  # type: ignore[type-var]
+        if isinstance(kernel.lengthscale, Sequence):
+            return kernel
+        return dataclasses.replace(kernel, lengthscale=(kernel.lengthscale,) * columns)  # type: ignore[type-var]
     if isinstance(kernel, Separable):
         assert kernel.at is not None
-        parts = spread(kernel.actions, kernel.at), spread(kernel.contexts, columns - kernel.at)
-        return Separable(*parts, kernel.at)
+        actions = spread(kernel.actions, kernel.at)
+        contexts = spread(kernel.contexts, columns - kernel.at)
+        return Separable(actions, contexts, kernel.at)
     if isinstance(kernel, Product | Sum):
         return dataclasses.replace(
             kernel, kernels=tuple(spread(k, columns) for k in kernel.kernels)
@@ -35,21 +35,24 @@ def spread(kernel: Kernel, columns: int) -> Kernel:
 
 
 def lengthscales(kernel: Kernel) -> list[float]:
-    """All of them, in a fixed order."""
+    """All lengthscales of a kernel, in a fixed order."""
     return [value for leaf in _leaves(kernel) for value in leaf.lengthscale]  # type: ignore[union-attr]
 
 
 def action_lengthscales(kernel: Kernel, columns: int) -> int:
-    """How many of them, the first ones, are of actions with so many columns. Labels have none."""
-    return len(lengthscales(kernel.actions)) if isinstance(kernel, Separable) else columns
+    """How many of the lengthscales, the first ones, belong to actions with so many columns. Labels
+    have none."""
+    if isinstance(kernel, Separable):
+        return len(lengthscales(kernel.actions))
+    return columns
 
 
 def with_lengthscales(kernel: Kernel, values: Sequence[float]) -> Kernel:
-    """The same kernel with these instead."""
-    left = iter(values)
+    """The same kernel with these lengthscales, in the order of `lengthscales`."""
+    rest = iter(values)
 
     def change(leaf: Any) -> Kernel:
-        return dataclasses.replace(leaf, lengthscale=tuple(next(left) for _ in leaf.lengthscale))
+        return dataclasses.replace(leaf, lengthscale=tuple(next(rest) for _ in leaf.lengthscale))
 
     return map_leaves(kernel, change)
 

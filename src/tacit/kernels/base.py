@@ -1,4 +1,4 @@
-"""What a kernel is: a formula `k(A, B)` on rows of unit coordinates, with `k(w, w) <= 1`.
+"""The base class of kernels: a formula `k(A, B)` on rows of unit coordinates, with `k(w, w) <= 1`.
 
 Kernels are written against the Python array API, so NumPy and PyTorch arrays both work.
 """
@@ -18,22 +18,21 @@ from tacit.errors import InputError
 
 
 class Kernel(ABC):
-    """Positive definite, bounded by one on the diagonal. `+` averages, `*` multiplies: both keep
-    the bound.
+    """A positive definite function, at most 1 on the diagonal. `+` averages kernels, `*` multiplies
+    them; both keep the bound.
 
     A kernel of one's own is shown private records one at a time (`tacit.kernels.rows`).
     """
 
-    whole: ClassVar[bool] = (
-        False  # of action and context together, so that it has no part on either alone
-    )
+    # Whether it is a kernel of action and context together, with no part on either alone.
+    whole: ClassVar[bool] = False
 
     @abstractmethod
     def __call__(self, A: Array, B: Array) -> Array:
         """The matrix `k(a_i, b_j)`."""
 
     def diagonal(self, A: Array) -> Array:
-        """`k(a_i, a_i)`. Stationary kernels are 1 there."""
+        """`k(a_i, a_i)`, which is 1 unless a kernel says otherwise."""
         return array_namespace(A).ones(A.shape[0], dtype=A.dtype, device=_device(A))
 
     def bind(self, names: Sequence[str], actions: int) -> Kernel:
@@ -45,8 +44,8 @@ class Kernel(ABC):
         return self
 
     def split(self, at: int, names: Sequence[str]) -> tuple[Kernel, Kernel]:
-        """The same formula on the first `at` columns and on the rest (for the default product
-        kernel)."""
+        """The same formula on the first `at` columns, and on the rest: the factors of the product
+        kernel that a plain kernel becomes."""
         if self.whole:
             kind = type(self).__name__
             raise InputError(
@@ -73,12 +72,14 @@ class Kernel(ABC):
 
 
 def _terms(kernel: Kernel, kind: type) -> tuple[Kernel, ...]:
-    flat = isinstance(kernel, kind) and getattr(kernel, "weights", None) is None
-    return kernel.kernels if flat else (kernel,)  # type: ignore[attr-defined]
+    """The terms of a sum (or the factors of a product) that are to be joined with others."""
+    if isinstance(kernel, kind) and getattr(kernel, "weights", None) is None:
+        return kernel.kernels  # type: ignore[attr-defined]
+    return (kernel,)
 
 
 def finite(value: Any) -> bool:
-    """Whether a parameter is a number that one can compute with."""
+    """Whether a parameter is a real, finite number."""
     return isinstance(value, Real) and math.isfinite(value)
 
 

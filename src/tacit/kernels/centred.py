@@ -1,4 +1,4 @@
-"""Only what an action changes: a kernel on actions with the mean over all of them taken out."""
+"""A kernel on actions with the mean over all actions taken out: what an action changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tacit.kernels.base import Kernel, _device
 
 @dataclass(frozen=True)
 class Centred(Kernel):
-    """k(x, x') - m(x) - m(x') + M,   m(x) = mean_p k(x, p),   M = mean_p m(p),   over a fixed set
+    """k(x, x') - m(x) - m(x') + M with m(x) = mean_p k(x, p) and M = mean_p m(p), over a fixed set
     of actions `p`.
 
     Functions of its space have mean zero over `p`. Scaled like a `Custom` kernel where its diagonal
@@ -27,8 +27,8 @@ class Centred(Kernel):
     def __call__(self, A: Array, B: Array) -> Array:
         xp = array_namespace(A, B)
         result = self.kernel(A, B)
-        (mA, dA) = self._parts(A)
-        (mB, dB) = self._parts(B)
+        mA, dA = self._parts(A)
+        mB, dB = self._parts(B)
         result -= mA[:, None]
         result -= mB[None, :]
         result /= xp.sqrt(xp.clip(dA, min=1.0))[:, None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from operator import add, mul
 from typing import ClassVar
 
 from array_api_compat import array_namespace
@@ -36,17 +37,19 @@ class Product(Kernel):
         object.__setattr__(self, "kernels", _checked(self.kernels))
 
     def __call__(self, A: Array, B: Array) -> Array:
-        return reduce(lambda left, right: left * right, (k(A, B) for k in self.kernels))
+        return reduce(mul, (k(A, B) for k in self.kernels))
 
     def diagonal(self, A: Array) -> Array:
-        return reduce(lambda left, right: left * right, (k.diagonal(A) for k in self.kernels))
+        return reduce(mul, (k.diagonal(A) for k in self.kernels))
 
     def bind(self, names: Sequence[str], actions: int) -> Kernel:
         return replace(self, kernels=tuple(k.bind(names, actions) for k in self.kernels))
 
     def split(self, at: int, names: Sequence[str]) -> tuple[Kernel, Kernel]:
         parts = [k.split(at, names) for k in self.kernels]
-        return Product(tuple(p[0] for p in parts)), Product(tuple(p[1] for p in parts))
+        left = Product(tuple(p[0] for p in parts))
+        right = Product(tuple(p[1] for p in parts))
+        return left, right
 
 
 @dataclass(frozen=True)
@@ -68,27 +71,26 @@ class Sum(Kernel):
 
     @property
     def shares(self) -> tuple[float, ...]:
+        """The weights, scaled to add up to 1."""
         weights = self.weights or (1.0,) * len(self.kernels)
         return tuple(w / sum(weights) for w in weights)
 
     def __call__(self, A: Array, B: Array) -> Array:
-        return reduce(
-            lambda x, y: x + y,
-            (w * k(A, B) for w, k in zip(self.shares, self.kernels, strict=True)),
-        )
+        terms = (w * k(A, B) for w, k in zip(self.shares, self.kernels, strict=True))
+        return reduce(add, terms)
 
     def diagonal(self, A: Array) -> Array:
-        return reduce(
-            lambda x, y: x + y,
-            (w * k.diagonal(A) for w, k in zip(self.shares, self.kernels, strict=True)),
-        )
+        terms = (w * k.diagonal(A) for w, k in zip(self.shares, self.kernels, strict=True))
+        return reduce(add, terms)
 
     def bind(self, names: Sequence[str], actions: int) -> Kernel:
         return replace(self, kernels=tuple(k.bind(names, actions) for k in self.kernels))
 
     def split(self, at: int, names: Sequence[str]) -> tuple[Kernel, Kernel]:
         parts = [k.split(at, names) for k in self.kernels]
-        return tuple(Sum(tuple(side), self.weights) for side in zip(*parts, strict=True))  # type: ignore[return-value]
+        left = Sum(tuple(p[0] for p in parts), self.weights)
+        right = Sum(tuple(p[1] for p in parts), self.weights)
+        return left, right
 
 
 @dataclass(frozen=True)
@@ -136,8 +138,8 @@ class On(Kernel):
 
 @dataclass(frozen=True)
 class Joint(Kernel):
-    """A kernel of the whole point (action and context together), when the default product is not
-    wanted."""
+    """A kernel of action and context together, where the product of one kernel on actions and one
+    on contexts is not wanted."""
 
     whole: ClassVar[bool] = True
     kernel: Kernel
@@ -157,8 +159,10 @@ class Joint(Kernel):
 
 @dataclass(frozen=True)
 class Separable(Kernel):
-    """This kernel on actions times that one on contexts. The natural choice, and the fast one for
-    decisions."""
+    """A kernel on actions times a kernel on contexts. `at` is the number of columns of the action.
+
+    Decisions are fast with it: the factor of a context is computed once for all actions.
+    """
 
     whole: ClassVar[bool] = True
     actions: Kernel
@@ -177,13 +181,18 @@ class Separable(Kernel):
         return self.actions.diagonal(A[:, : self.at]) * self.contexts.diagonal(A[:, self.at :])
 
     def bind(self, names: Sequence[str], actions: int) -> Kernel:
-        parts = self.actions.bind(names[:actions], actions), self.contexts.bind(names[actions:], 0)
-        return Separable(*parts, int(actions))
+        on_actions = self.actions.bind(names[:actions], actions)
+        on_contexts = self.contexts.bind(names[actions:], 0)
+        return Separable(on_actions, on_contexts, int(actions))
 
 
 def natural(kernel: Kernel, names: Sequence[str], actions: int) -> Kernel:
-    """A plain kernel becomes the product of itself on actions and itself on contexts; a whole one
-    stays as it is."""
+    """The kernel on joint points that a user's kernel stands for.
+
+    A plain kernel becomes the product of itself on actions and itself on contexts; a whole one
+    stays as it is.
+    """
     if kernel.whole:
         return kernel.bind(names, actions)
-    return Separable(*kernel.split(actions, names)).bind(names, actions)
+    on_actions, on_contexts = kernel.split(actions, names)
+    return Separable(on_actions, on_contexts).bind(names, actions)

@@ -8,34 +8,40 @@ from tacit.kernels.compose import Separable
 from tacit.kernels.other import Categorical
 from tacit.kernels.stationary import Matern
 
-SCALE = Matern(2.5, 0.3)  # of numbers, of ordered labels and of the features of items
-# Of labels without an order. Simulated dosing studies (3000 rounds, epsilon = 1, two to four labels
-# that shift the right dose, change the whole reward, or mean nothing) had about the same decision
-# error for similarities from 0 to 0.3, and a larger one from 0.5 on.
-LABELS = Categorical(0.15)
+ORDERED = Matern(2.5, 0.3)  # for numbers, for ordered labels and for the features of items
+# For labels without an order. Simulated dosing studies (3000 rounds, epsilon = 1, two to four
+# labels that shift the right dose, change the whole reward, or mean nothing) had about the same
+# decision error for similarities from 0 to 0.3, and a larger one from 0.5 on.
+UNORDERED = Categorical(0.15)
 
 
 def default_kernel(actions: Domain, contexts: Domain) -> Kernel:
-    """`Matern(2.5, 0.3)`, but for unordered labels, of which all pairs are equally far apart.
+    """`Matern(2.5, 0.3)`, except for labels without an order, which get `Categorical(0.15)`.
 
     Where there are such labels, the kernel is a product of one kernel on the columns that have an
     order and one on those that have none, for actions and for contexts.
     """
-    parts = _part(actions), _part(contexts)
-    if parts == (SCALE, SCALE):
-        return SCALE
-    return Separable(actions=parts[0], contexts=parts[1])
+    on_actions = _part(actions)
+    on_contexts = _part(contexts)
+    if on_actions == ORDERED and on_contexts == ORDERED:
+        return ORDERED
+    return Separable(actions=on_actions, contexts=on_contexts)
 
 
 def _part(domain: Domain) -> Kernel:
     parts = tuple(domain.parts) if isinstance(domain, Mixed) else (domain,)
-    labels = [name for part in parts if _has_no_order(part) for name in part.names]
-    scales = [name for part in parts if not _has_no_order(part) for name in part.names]
-    if not labels:
-        return SCALE
-    if not scales:
-        return LABELS
-    return SCALE.on(*scales) * LABELS.on(*labels)
+    ordered: list[str] = []
+    unordered: list[str] = []
+    for part in parts:
+        if _has_no_order(part):
+            unordered += part.names
+        else:
+            ordered += part.names
+    if not unordered:
+        return ORDERED
+    if not ordered:
+        return UNORDERED
+    return ORDERED.on(*ordered) * UNORDERED.on(*unordered)
 
 
 def _has_no_order(domain: Domain) -> bool:

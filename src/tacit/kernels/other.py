@@ -15,7 +15,7 @@ from tacit.kernels.base import Kernel, _device, finite
 
 @dataclass(frozen=True)
 class Linear(Kernel):
-    """(bias^2 + v'v') / (bias^2 + d) with v = 2 w - 1 in [-1, 1]^d: at most 1 in the unit box."""
+    """(bias^2 + v'u) / (bias^2 + d) with v = 2 a - 1 and u = 2 b - 1 in [-1, 1]^d, at most 1."""
 
     bias: float = 1.0
 
@@ -55,8 +55,10 @@ class Categorical(Kernel):
 
 @dataclass(frozen=True)
 class Custom(Kernel):
-    """Any function `k(A, B)`, scaled where its diagonal is over 1: k(a, b) / sqrt(max(1, k(a, a))
-    max(1, k(b, b)))"""
+    """Any function `k(A, B)`, scaled where its diagonal is over 1.
+
+    k(a, b) / sqrt(max(1, k(a, a)) max(1, k(b, b)))
+    """
 
     whole: ClassVar[bool] = True
     function: Callable[[Array, Array], Array]
@@ -67,13 +69,16 @@ class Custom(Kernel):
 
     def __call__(self, A: Array, B: Array) -> Array:
         xp = array_namespace(A, B)
-        excess = [xp.sqrt(xp.clip(self._raw_diagonal(P), min=1.0)) for P in (A, B)]
-        return self.function(A, B) / (excess[0][:, None] * excess[1][None, :])
+        left = xp.sqrt(xp.clip(self._raw_diagonal(A), min=1.0))
+        right = xp.sqrt(xp.clip(self._raw_diagonal(B), min=1.0))
+        return self.function(A, B) / (left[:, None] * right[None, :])
 
     def diagonal(self, A: Array) -> Array:
         return array_namespace(A).clip(self._raw_diagonal(A), max=1.0)
 
     def _raw_diagonal(self, A: Array) -> Array:
+        """The diagonal of the function itself: by its `diag` if it has one (as scikit-learn's
+        kernels do), else from small blocks of its matrix."""
         if hasattr(self.function, "diag"):
             return self.function.diag(A)
         xp = array_namespace(A)

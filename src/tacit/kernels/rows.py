@@ -1,4 +1,5 @@
-"""Rows of a kernel matrix for private records, each from its own record, whoever wrote the kernel."""
+"""Rows of a kernel matrix for private records, each computed from its own record, whoever wrote the
+kernel."""
 
 from __future__ import annotations
 
@@ -11,20 +12,13 @@ from tacit.kernels.compose import Joint, On, Product, Separable, Sum
 from tacit.kernels.other import Categorical, Linear
 from tacit.kernels.stationary import RBF, Matern, RationalQuadratic
 
-OURS = (
-    Categorical,
-    Linear,
-    Matern,
-    RationalQuadratic,
-    RBF,
-)  # row i of k(A, B) comes from row i of A alone
+# Kernels of which row i of k(A, B) comes from row i of A alone.
+OURS = (Categorical, Linear, Matern, RationalQuadratic, RBF)
 
 
 def sees_batches(kernel: Kernel) -> bool:
-    """Whether a kernel may be given many records at once: it is exactly one of ours, and so are all
-    of its parts.
-
-    A subclass is not: it may do anything.
+    """Whether a kernel may be given many records at once: it is one of Tacit's own classes, and so
+    are all of its parts. A subclass may do anything, so it is not.
     """
     kind = type(kernel)
     if kind is Product or kind is Sum:
@@ -37,8 +31,8 @@ def sees_batches(kernel: Kernel) -> bool:
 
 
 def one_by_one(kernel: Kernel, points: Array, U: Array) -> Array:
-    """`k(points, U)` by a stranger's kernel, which is shown one record at a time, in copies that
-    lead to no other.
+    """`k(points, U)` by a kernel that is not Tacit's own. It is shown one record at a time, in
+    copies that lead to no other record.
 
     Where it fails, or returns anything but one row of numbers, the row is NaN, which adds nothing
     to a sum.
@@ -54,6 +48,6 @@ def one_by_one(kernel: Kernel, points: Array, U: Array) -> Array:
             )
             if tuple(row.shape) == (1, U.shape[0]):
                 rows[i, :] = row[0, :]
-        except Exception:  # whatever a stranger's code raises: it could quote the record
+        except Exception:  # any error of such a kernel: its text could quote the record
             continue
     return rows

@@ -1,5 +1,5 @@
-"""How a kernel matrix changes with the logarithms of its lengthscales: all of them for about one
-more evaluation.
+"""Derivatives of a kernel matrix by the logarithms of its lengthscales, all of them for about the
+cost of one more evaluation.
 
 For a kernel of the scaled distance, r^2 = sum_j (a_j - b_j)^2 / l_j^2, one matrix H = -2 dk / d r^2
 is enough:
@@ -19,15 +19,15 @@ from tacit.kernels.base import Kernel
 from tacit.kernels.compose import Joint, On, Product, Separable, Sum
 from tacit.kernels.stationary import Stationary
 
-Pull = Callable[[Floats], list[float]]
-STEP = 1e-5
+Pull = Callable[[Floats], list[float]]  # W to d sum(W k(U, U)) / d log l, one for each l
+STEP = 1e-5  # of a logarithm, for differences
 
 
 def with_slopes(kernel: Kernel, U: Floats) -> tuple[Floats, Pull]:
-    """`k(U, U)`, and what gives d sum(W k(U, U)) / d log l for a symmetric `W` and each of
-    `lengthscales(kernel)`.
+    """`k(U, U)`, and a function that gives d sum(W k(U, U)) / d log l for a symmetric `W` and each
+    of `lengthscales(kernel)`.
 
-    The kernel has one lengthscale per column (`spread`).
+    The kernel must have one lengthscale per column (`spread`).
     """
     if isinstance(kernel, Stationary):
         return _stationary(kernel, U)
@@ -36,12 +36,9 @@ def with_slopes(kernel: Kernel, U: Floats) -> tuple[Floats, Pull]:
     if isinstance(kernel, On):
         return with_slopes(kernel.kernel, U[:, np.array(kernel.columns, dtype=int)])
     if isinstance(kernel, Separable):
-        return _product(
-            [
-                with_slopes(kernel.actions, U[:, : kernel.at]),
-                with_slopes(kernel.contexts, U[:, kernel.at :]),
-            ]
-        )
+        on_actions = with_slopes(kernel.actions, U[:, : kernel.at])
+        on_contexts = with_slopes(kernel.contexts, U[:, kernel.at :])
+        return _product([on_actions, on_contexts])
     if isinstance(kernel, Product):
         return _product([with_slopes(k, U) for k in kernel.kernels])
     if isinstance(kernel, Sum):
@@ -76,17 +73,17 @@ def _product(parts: Sequence[tuple[Floats, Pull]]) -> tuple[Floats, Pull]:
 
 def _sum(shares: Sequence[float], parts: Sequence[tuple[Floats, Pull]]) -> tuple[Floats, Pull]:
     def pull(W: Floats) -> list[float]:
-        return [
-            share * slope
-            for share, (_, part) in zip(shares, parts, strict=True)
-            for slope in part(W)
-        ]
+        found = []
+        for share, (_, part) in zip(shares, parts, strict=True):
+            found += [share * slope for slope in part(W)]
+        return found
 
-    return sum(share * K for share, (K, _) in zip(shares, parts, strict=True)), pull  # type: ignore[return-value]
+    K = sum(share * K for share, (K, _) in zip(shares, parts, strict=True))
+    return np.asarray(K), pull
 
 
 def _by_differences(kernel: Kernel, U: Floats) -> tuple[Floats, Pull]:
-    """For any other: as many evaluations as it has lengthscales."""
+    """For any other kernel by differences: as many evaluations as it has lengthscales."""
     K = kernel(U, U)
     scales = np.array(lengthscales(kernel))
 

@@ -14,12 +14,14 @@ from tacit.errors import InputError
 from tacit.kernels.base import Kernel, _device, finite
 
 Lengthscale = float | Sequence[float]
-CLOSEST = 1e-8  # exp(-r) has a kink at 0: points closer than this have no slope there
+CLOSEST = 1e-8  # exp(-r) has a kink at 0: for points closer than this the slope is set to 0
 
 
 def _checked(lengthscale: Lengthscale) -> float | tuple[float, ...]:
     many = isinstance(lengthscale, Sequence) or getattr(lengthscale, "ndim", 0) == 1
-    values: tuple[Any, ...] = tuple(lengthscale) if many else (lengthscale,)  # type: ignore[arg-type]
+    values: tuple[Any, ...] = (lengthscale,)
+    if many:
+        values = tuple(lengthscale)  # type: ignore[arg-type]
     if not values or not all(finite(value) and value > 0 for value in values):
         raise InputError(
             "lengthscale must be a positive number, or one per dimension, in units of the box; "
@@ -30,30 +32,32 @@ def _checked(lengthscale: Lengthscale) -> float | tuple[float, ...]:
 
 
 class Stationary(Kernel):
-    """Shared by all of them: lengthscales, one for all or one per column, and the squared distance."""
+    """The base of these kernels: lengthscales, one for all columns or one per column, and the
+    squared distance."""
 
     lengthscale: Lengthscale
 
     @property
     def stretch(self) -> float:
-        """What `of_square` wants the squared scaled distance to be multiplied by, which costs
-        nothing on the way."""
+        """The factor by which `squared_distance` multiplies r^2, as `of_square` expects it. It goes
+        into the lengthscales and so costs nothing."""
         return 1.0
 
     @abstractmethod
     def of_square(self, r2: Array) -> Array:
-        """The kernel as a function of the stretched squared distance. May overwrite its argument."""
+        """The kernel as a function of the stretched squared distance. May overwrite its
+        argument."""
 
     @abstractmethod
     def with_steepness(self, r2: Array) -> tuple[Array, Array]:
-        """The same, and -2 dk / d r^2 (of the distance that is not stretched). Leaves its argument
+        """The kernel and -2 dk / d r^2 (of the distance that is not stretched). Leaves its argument
         as it is."""
 
     def __call__(self, A: Array, B: Array) -> Array:
         return self.of_square(self.squared_distance(A, B))
 
     def squared_distance(self, A: Array, B: Array) -> Array:
-        # |a|^2 + |b|^2 - 2 a'b around the middle of the box: one matrix product, little
+        # |a|^2 + |b|^2 - 2 a'b around the middle of the box: one matrix product with little
         # cancellation.
         xp = array_namespace(A, B)
         A = A - 0.5
@@ -61,17 +65,18 @@ class Stationary(Kernel):
         scale = xp.asarray(self.lengthscale, dtype=A.dtype, device=_device(A)) / self.stretch**0.5
         A = A / scale
         B = B / scale
-        one = xp.ones_like(A[:, :1]), xp.ones_like(B[:, :1])
-        left = xp.concat([-2.0 * A, xp.sum(A * A, axis=1)[:, None], one[0]], axis=1)
-        right = xp.concat([B, one[1], xp.sum(B * B, axis=1)[:, None]], axis=1)
+        # The squared norms come in as two more columns: |a|^2 next to 1, and 1 next to |b|^2.
+        normA = xp.sum(A * A, axis=1)[:, None]
+        normB = xp.sum(B * B, axis=1)[:, None]
+        left = xp.concat([-2.0 * A, normA, xp.ones_like(A[:, :1])], axis=1)
+        right = xp.concat([B, xp.ones_like(B[:, :1]), normB], axis=1)
         return xp.clip(left @ right.T, min=0.0)
 
     def bind(self, names: Sequence[str], actions: int) -> Kernel:
         if isinstance(self.lengthscale, Sequence) and len(self.lengthscale) != len(names):
             raise InputError(
                 f"{len(self.lengthscale)} lengthscales do not fit {len(names)} columns "
-                f"({', '.join(names)}): "
-                "give one number, or one per column."
+                f"({', '.join(names)}): give one number, or one per column."
             )
         return self
 
@@ -79,8 +84,9 @@ class Stationary(Kernel):
         self.bind(names, at)
         if not isinstance(self.lengthscale, Sequence):
             return self, self
-        scales = tuple(self.lengthscale)
-        return replace(self, lengthscale=scales[:at]), replace(self, lengthscale=scales[at:])  # type: ignore[type-var]
+        left = replace(self, lengthscale=tuple(self.lengthscale[:at]))  # type: ignore[type-var]
+        right = replace(self, lengthscale=tuple(self.lengthscale[at:]))  # type: ignore[type-var]
+        return left, right
 
 
 @dataclass(frozen=True)
@@ -127,8 +133,10 @@ class RationalQuadratic(Stationary):
 
 @dataclass(frozen=True)
 class Matern(Stationary):
-    """smoothness 1/2: exp(-r);  3/2: (1 + s) exp(-s), s = sqrt(3) r;  5/2: (1 + s + s^2/3) exp(-s),
-    s = sqrt(5) r"""
+    """Matern kernels of three smoothnesses nu, with s = sqrt(2 nu) r:
+
+    1/2: exp(-s);  3/2: (1 + s) exp(-s);  5/2: (1 + s + s^2 / 3) exp(-s)
+    """
 
     smoothness: float = 2.5
     lengthscale: Lengthscale = 0.3
@@ -149,7 +157,7 @@ class Matern(Stationary):
     def squared_distance(self, A: Array, B: Array) -> Array:
         if self.smoothness > 1:
             return super().squared_distance(A, B)
-        # exp(-r) has a kink at 0, where the product form would be off by 1e-8: sum squared
+        # exp(-r) has a kink at 0, where the matrix product would be off by 1e-8 in r: sum squared
         # differences instead.
         xp = array_namespace(A, B)
         A = A - 0.5

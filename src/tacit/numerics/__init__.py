@@ -1,1 +1,1 @@
-"""Array engines (NumPy, PyTorch, any array-API library) and the few factorisations that Tacit needs."""
+"""Array engines (NumPy, PyTorch, any array-API library) and the factorisations that Tacit needs."""

@@ -24,36 +24,40 @@ from tacit.errors import InputError, MissingExtraError
 
 T = TypeVar("T")
 R = TypeVar("R")
-# rows per product: what fits a cache, and what fills a GPU
+# Rows of one matrix product: what fits into a cache, and what fills a GPU.
 CPU_ROWS = 512
 GPU_ROWS = 65_536
 
 
 @dataclass(frozen=True)
 class Engine:
-    """An array library and a device. `rows` is the height of every block of records, always the
-    same."""
+    """An array library and a device. Every block of records has `rows` rows, padded if need be."""
 
     xp: Any
     device: Any = None
     rows: int = CPU_ROWS
 
     def put(self, array: Any) -> Array:
-        """Float64 on this engine; what is there already stays."""
+        """The array as float64 on this engine; one that is there already is not copied."""
         return self.xp.asarray(array, dtype=self.xp.float64, device=self.device)
 
     def fused(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The same function with its elementwise work in few passes, where the library can."""
-        return _compiled(function) if str(self.device).startswith("cuda") else function
+        """The same function, compiled on a GPU so that elementwise work takes fewer passes over
+        memory."""
+        if str(self.device).startswith("cuda"):
+            return _compiled(function)
+        return function
 
-    def share(self, work: Callable[[list[T]], R], items: list[T]) -> list[R]:
-        """`work` on all items: on NumPy in as many threads as there are cores, each with a like
-        share of them.
+    def parallel(self, work: Callable[[list[T]], R], items: list[T]) -> list[R]:
+        """The results of `work` on parts of `items`: on NumPy one part for each of as many threads
+        as there are cores, elsewhere all items in one part.
 
         Products of blocks are small, so threads that each do whole blocks waste less than threads
         inside a product.
         """
-        count = min(cores(), len(items) // 4) if self.device is None else 1
+        count = 1
+        if self.device is None:
+            count = min(cores(), len(items) // 4)
         if count <= 1:
             return [work(items)]
         with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(count) as pool:
@@ -61,20 +65,23 @@ class Engine:
 
 
 def cores() -> int:
-    """How many this process may use; OMP_NUM_THREADS, which clusters set for their tasks, may say
-    fewer."""
-    there = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
+    """How many cores this process may use. OMP_NUM_THREADS, which clusters set for their tasks, can
+    lower the number."""
+    if hasattr(os, "sched_getaffinity"):
+        available = len(os.sched_getaffinity(0))
+    else:
+        available = os.cpu_count() or 1
     asked = os.environ.get("OMP_NUM_THREADS", "")
-    return min(there, int(asked)) if asked.isdecimal() and int(asked) else there
+    if asked.isdecimal() and int(asked):
+        return min(available, int(asked))
+    return available
 
 
 NUMPY = Engine(array_api_compat.numpy)
 
 
 def engine(device: str | Engine | None) -> Engine:
-    """None: NumPy. "cpu", "cuda", "cuda:1": PyTorch on that device."""
+    """The engine of a device: NumPy for None; PyTorch for "cpu", "cuda" or "cuda:1"."""
     if device is None:
         return NUMPY
     if isinstance(device, Engine):
@@ -91,26 +98,29 @@ def engine(device: str | Engine | None) -> Engine:
         ) from None
     import array_api_compat.torch as xp
 
-    logging.getLogger("torch._dynamo").setLevel(
-        logging.ERROR
-    )  # that a block is looked at is no news
-    return Engine(xp, torch.device(device), CPU_ROWS if str(device).startswith("cpu") else GPU_ROWS)
+    # The compiler would log each place where a value decides what is done next.
+    logging.getLogger("torch._dynamo").setLevel(logging.ERROR)
+    rows = CPU_ROWS if str(device).startswith("cpu") else GPU_ROWS
+    return Engine(xp, torch.device(device), rows)
 
 
 def to_numpy(array: Array) -> Floats:
-    return np.asarray(array.cpu() if hasattr(array, "cpu") else array)
+    if hasattr(array, "cpu"):  # PyTorch, perhaps on a GPU
+        array = array.cpu()
+    return np.asarray(array)
 
 
 @lru_cache(maxsize=64)
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     import torch
 
-    with warnings.catch_warnings():  # the compiler's remarks on its own parts
+    # The compiler warns about its own parts, here and when the function is first called.
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         compiled = torch.compile(function, dynamic=False)
 
     def quiet(*arguments: Any) -> Any:
-        with warnings.catch_warnings():  # and on how it reads caches
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return compiled(*arguments)
 

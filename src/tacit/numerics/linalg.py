@@ -1,4 +1,4 @@
-"""The few factorisations Tacit needs, in one place, so that another array library can take NumPy's."""
+"""The factorisations that Tacit needs, all in one place, on NumPy and SciPy."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from tacit._typing import Floats
 
 
 def cholesky(K: Floats) -> Floats:
-    """The lower factor of a positive definite matrix, with just enough on the diagonal to make it
-    one."""
-    scale = float(np.trace(K)) / len(K)
+    """The lower Cholesky factor of a positive definite matrix.
+
+    Where rounding left it indefinite, the smallest jitter that helps is added to the diagonal, in
+    units of its mean.
+    """
+    mean = float(np.trace(K)) / len(K)
     for jitter in (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6):
         try:
-            return np.asarray(linalg.cholesky(K + jitter * scale * np.eye(len(K)), lower=True))
+            return np.asarray(linalg.cholesky(K + jitter * mean * np.eye(len(K)), lower=True))
         except linalg.LinAlgError:
             continue
     raise np.linalg.LinAlgError(
@@ -33,11 +36,12 @@ def solve_upper(L: Floats, B: Floats) -> Floats:
 
 
 def eigh(S: Floats) -> tuple[Floats, Floats]:
+    """Eigenvalues of a symmetric matrix in ascending order, and its eigenvectors as columns."""
     values, vectors = linalg.eigh(S)
     return np.asarray(values), np.asarray(vectors)
 
 
 def root(K: Floats) -> Floats:
-    """The symmetric root of a positive semidefinite matrix."""
+    """The symmetric square root of a positive semidefinite matrix."""
     values, V = eigh(K)
     return (V * np.sqrt(np.maximum(values, 0.0))) @ V.T
