@@ -102,11 +102,9 @@ def test_every_environment_is_in_the_documentation() -> None:
     assert {name for name in ENVIRONMENTS if not re.match(r"matern|rbf", name)} <= set(described)
 
 
-@pytest.mark.parametrize(
-    "path", sorted((ROOT / "benchmarks" / "arena").glob("*.toml")), ids=lambda path: path.name
-)
-def test_the_configs_of_the_study_are_understood(path: Path) -> None:
-    assert read_config(path).jobs
+@pytest.mark.parametrize("name", ["reduced.toml", "study.toml"])
+def test_the_configs_of_the_study_are_understood(name: str) -> None:
+    assert read_config(ROOT / "lab" / "arena" / name).jobs
 
 
 def test_results_are_ranked_drawn_and_written_up(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The arena's environments keep the laws of `laws.environments`, and are what they say."""
+"""The arena's environments keep the laws of `laws_environments`, and are what they say."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_each_law_refuses_what_breaks_it(
 ) -> None:
     if make is None:  # the best that is found is not the best
         monkeypatch.setattr(
-            "laws.environments.best_values",
+            "laws_environments.best_values",
             lambda environment, contexts: np.full(len(contexts), -1.0),
         )
     environment = (make or ENVIRONMENTS["branin"])(np.random.default_rng(0))

@@ -37,7 +37,7 @@ class Batched(FeatureLearner):
 
     name: ClassVar[str] = "Batched pure exploration"
     source: ClassVar[str] = (
-        "Li, Scarlett 2022, Gaussian Process Study Optimization with Few Batches"
+        "Li, Scarlett 2022, Gaussian Process Bandit Optimization with Few Batches"
     )
     protects: ClassVar[str] = "nothing"
     trust: ClassVar[str] = "none"

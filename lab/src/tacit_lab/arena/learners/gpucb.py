@@ -26,7 +26,7 @@ class GPUCB(FeatureLearner):
 
     name: ClassVar[str] = "GP-UCB"
     source: ClassVar[str] = (
-        "Krause, Ong 2011, Contextual Gaussian Process Study Optimization; "
+        "Krause, Ong 2011, Contextual Gaussian Process Bandit Optimization; "
         "Valko, Korda, Munos, Flaounas, Cristianini 2013, Finite-Time Analysis of Kernelised "
         "Contextual Bandits"
     )

@@ -22,8 +22,8 @@ class GPUCBOutsourced(GPUCB):
 
     The claim of (epsilon, delta)-DP does NOT hold where there are more rows than columns, as here:
     the columns of X M lie in the column space of X, and data sets that differ in a row have
-    different column spaces, so that one pass tells them apart. (The proof compares densities on two
-    different subspaces; a test carries out the attack.) The row is here because the literature
+    different column spaces, so that one release tells them apart. (The proof compares densities on
+    two different subspaces; a test carries out the attack.) The row is here because the literature
     counts it as private; its error says what no privacy costs.
 
     Mean and singular values come from contexts of the public generator, so that rounds can be asked
@@ -86,6 +86,6 @@ def dimension(d: int) -> int:
 
 
 def isometric(P: Floats) -> Floats:
-    """The symmetric d x d matrix that stretches rows as the d x r matrix P does: the root of P P'."""
+    """The symmetric d x d matrix that stretches rows as the d x r matrix P does: (P P')^(1/2)."""
     U, s, _ = np.linalg.svd(P, full_matrices=False)
     return np.asarray((U * s) @ U.T)
