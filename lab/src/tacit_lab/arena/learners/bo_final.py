@@ -10,6 +10,7 @@ import numpy as np
 from tacit._typing import Floats
 from tacit_lab.arena.learners.gpucb import GPUCB
 from tacit_lab.arena.learners.posterior import PRIOR
+from tacit_lab.arena.mechanisms import gumbel
 
 
 class BOFinal(GPUCB):
@@ -36,19 +37,12 @@ class BOFinal(GPUCB):
     def sensitivity(self) -> float:
         """How far a neighbour's data can move the posterior mean, with probability 1 - delta over
         f."""
-        beta = 2.0 * math.log(
-            len(self.menu)
-            * (self.setting.horizon + 1) ** 2
-            * math.pi**2
-            / (3.0 * self.setting.delta)
-        )
+        t = self.setting.horizon + 1
+        delta = self.setting.delta
+        beta = 2.0 * math.log(len(self.menu) * t**2 * math.pi**2 / (3.0 * delta))
         return 2.0 * math.sqrt(PRIOR * beta)
 
     def choose(self, scores: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:
         """The exponential mechanism, as the largest score after Gumbel noise."""
-        if not self.setting.private:
-            return super().choose(scores)
-        noise = self.rng.gumbel(
-            scale=2.0 * self.sensitivity / self.setting.epsilon, size=scores.shape
-        )
+        noise = gumbel(scores.shape, self.setting.epsilon, self.sensitivity, self.rng)
         return super().choose(scores + noise)
