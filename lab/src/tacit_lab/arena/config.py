@@ -118,7 +118,9 @@ def _learners(names: Any) -> list[str]:
 
 
 def _seeds(seeds: Any) -> list[int]:
-    return list(range(seeds)) if isinstance(seeds, int) else [int(seed) for seed in seeds]
+    if isinstance(seeds, int):
+        return list(range(seeds))
+    return [int(seed) for seed in seeds]
 
 
 def _order(job: Job) -> tuple[Any, ...]:

@@ -45,7 +45,9 @@ def gaussian(shape: int | tuple[int, ...], sigma: float, rng: Rng) -> Floats:
 
 def laplace(epsilon: float, sensitivity: float, rng: Rng) -> float:
     """One draw of Laplace noise for pure epsilon; 0 where epsilon is infinite."""
-    return float(rng.laplace(0.0, sensitivity / epsilon)) if math.isfinite(epsilon) else 0.0
+    if math.isinf(epsilon):
+        return 0.0
+    return float(rng.laplace(0.0, sensitivity / epsilon))
 
 
 def gumbel(shape: tuple[int, ...], epsilon: float, sensitivity: float, rng: Rng) -> Floats:

@@ -1,5 +1,6 @@
-"""What learners and environments agree on. All points are unit coordinates, all rewards are in [-1,
-1].
+"""What learners and environments agree on.
+
+All points are unit coordinates, all rewards are in [-1, 1].
 
 A learner is one study: made for a `Setting` and a generator, it plays the rounds and then decides.
 An environment is a problem together with what the learner does not know: the mean reward, the
@@ -100,7 +101,7 @@ class Environment:
     noise: float = 0.1
     binary: bool = False  # rewards are -1 or 1 with this mean
     # How a reward is drawn, where it is neither binary nor the mean with normal noise. It takes one
-    # random number per row, so that learners meet the same noise whether they play one by one.
+    # random number per row: learners meet the same noise whether they play one by one or at once.
     sample: Reward | None = None
     # The contexts to decide for, where they are other people's than those that were played.
     fresh_contexts: Callable[[int, Rng], Floats] | None = None

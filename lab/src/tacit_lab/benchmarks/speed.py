@@ -1,6 +1,8 @@
 """How fast each stage is, as a ratio to this machine's own float64 matrix product in the same run.
 
-python -m tacit_lab.benchmarks.speed [--rank 500] [--rows 100000] [--json]
+    python -m tacit_lab.benchmarks.speed [--rank 500] [--rows 100000] [--json]
+
+`make bench` runs it. `tacit bench` measures the heavy stages more carefully, and on a GPU.
 """
 
 from __future__ import annotations

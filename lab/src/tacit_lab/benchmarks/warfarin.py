@@ -5,8 +5,11 @@ seen.
 
 The file is the International Warfarin Pharmacogenetics Consortium data set (5700 patients, 63
 columns), published by PharmGKB under "IWPC data set"; save its table as CSV. Every patient in a
-training fold plays one round with a uniformly random dose; the reward is `1 - min(1, |dose - right
-dose| / 30)`, known for every dose. 5-fold cross-validation.
+training fold plays one round with a uniformly random dose. The reward is known for every dose:
+
+    1 - min(1, |dose - right dose| / 30)
+
+The policies are measured by 5-fold cross-validation.
 
 Two settings are measured: with a context generator made of public facts (age, height and weight of
 adults, genotype shares), and with none, where a share of the same budget learns who came. Each

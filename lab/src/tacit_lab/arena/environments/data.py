@@ -67,7 +67,7 @@ class People:
         return np.array([self._number[row.tobytes()] for row in rows], dtype=np.intp)
 
     def environment(self, problem: Problem, mean: Mean, surface: Mean, unit: str) -> Environment:
-        """Whose rewards in [-1, 1] are known facts about these people, scaled from [0, 1]."""
+        """Its rewards are known facts about these people, scaled from [0, 1] to [-1, 1]."""
         return Environment(
             self.what,
             problem,

@@ -1,8 +1,8 @@
 """Dosing by the published IWPC formula, as in `tacit demo`: which weekly dose for which patient?
 
-The reward is 1 for the right dose and falls to 0 at 30 mg/week away from it, then scaled to [-1,
-1]. The right dose is the formula's and what is the patient's own, which nobody knows beforehand;
-the mean reward averages over that.
+The reward is 1 for the right dose and falls to 0 at 30 mg/week away from it; here it is scaled to
+[-1, 1]. The right dose is the formula's plus what is the patient's own, which nobody knows
+beforehand; the mean reward averages over that.
 """
 
 from __future__ import annotations

@@ -14,8 +14,9 @@ from tacit_lab.arena.mechanisms import gumbel
 
 
 class BOFinal(GPUCB):
-    """GP-UCB as ever; each decision is one draw with probability proportional to exp(epsilon mean /
-    (2 delta_q)).
+    """GP-UCB as ever; each decision is one draw with probability proportional to
+
+        exp(epsilon mean / (2 delta_q)).
 
     delta_q = 2 sqrt(v beta), beta = 2 log(|menu| T^2 pi^2 / (3 delta)): with the data of a
     neighbour the posterior mean is still within sqrt(v beta) of the same f. The paper has a further

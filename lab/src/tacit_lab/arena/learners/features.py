@@ -1,8 +1,7 @@
-"""Finite feature maps of a problem's kernel: `phi(w)'phi(w')` is close to `k(w, w')`, and `|phi(w)|
-<= 1` always.
+"""Finite feature maps of a problem's kernel.
 
-All of them are made from public coins: the kernel, the domain, and points that the learner draws
-itself.
+`phi(w)'phi(w')` is close to `k(w, w')`, and `|phi(w)| <= 1` always. All of them are made from
+public coins: the kernel, the domain, and points that the learner draws itself.
 """
 
 from __future__ import annotations

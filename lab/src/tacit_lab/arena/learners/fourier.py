@@ -18,8 +18,10 @@ SHIFTS = 64  # pairs of points on which a kernel must not notice a shift
 
 
 class Fourier(Map):
-    """`k(w, w') = sum_j p_j cos(omega_j'(w - w'))`, as features `sqrt(p_j) (cos omega_j'w, sin
-    omega_j'w)`."""
+    """k(w, w') = sum_j p_j cos(omega_j'(w - w')), with the features
+
+    sqrt(p_j) cos omega_j'w,  sqrt(p_j) sin omega_j'w.
+    """
 
     def __init__(self, frequencies: Floats, weights: Floats) -> None:
         self.frequencies = frequencies

@@ -17,8 +17,11 @@ SAMPLE = 4096
 
 class GPUCBOutsourced(GPUCB):
     """A curator releases contexts as rows of r^-1/2 X M, M a Gaussian d x r matrix, after raising
-    the singular values of the centred X to at least omega = 16 sqrt(r log(2 / delta)) log(16 r /
-    delta) / epsilon; a modeler runs GP-UCB on what it sees. Rewards and actions are not protected.
+    the singular values of the centred X to at least
+
+        omega = 16 sqrt(r log(2 / delta)) log(16 r / delta) / epsilon;
+
+    a modeler runs GP-UCB on what it sees. Rewards and actions are not protected.
 
     The claim of (epsilon, delta)-DP does NOT hold where there are more rows than columns, as here:
     the columns of X M lie in the column space of X, and data sets that differ in a row have

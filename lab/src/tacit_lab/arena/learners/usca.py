@@ -57,8 +57,9 @@ class Covariance:
 
 
 class USCA(UniformPlay):
-    """Decides by one draw with probability proportional to exp(epsilon mubar(x, c) / (4 B sup
-    sigmabar^2)).
+    """Decides by one draw with probability proportional to
+
+        exp(epsilon mubar(x, c) / (4 B sup sigmabar^2)).
 
     Every context costs epsilon, pure; as in the paper, the error rate is that of one decision.
     Neighbours differ in one round's context and reward. The paper leaves tau open; here it is
@@ -115,8 +116,8 @@ def best_tau(setting: Setting, rng: Rng) -> float:
 
         E[score f] = v sum d h,   E[score^2] = v sum d h^2 + (v + R^2) sum h^2 / T + Var(noise),
 
-    where the exponential mechanism is the largest score after Gumbel noise of scale 4 B sup
-    sigmabar^2 / epsilon.
+    where the exponential mechanism is the largest score after Gumbel noise of scale
+    4 B sup sigmabar^2 / epsilon.
     """
     T = setting.horizon
     v = SIGNAL**2

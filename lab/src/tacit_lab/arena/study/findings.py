@@ -218,7 +218,9 @@ def _share(selection: Selection, key: Key) -> str:
 
 
 def _error(selection: Selection, key: Key) -> str:
-    return plus_minus(selection.cells.interval(key)) if key in selection.cells.rows else ""
+    if key not in selection.cells.rows:
+        return ""
+    return plus_minus(selection.cells.interval(key))
 
 
 def _image(name: str, words: str) -> list[str]:
