@@ -105,8 +105,9 @@ class Large(Probe):
 
 def parabola(rng: Rng) -> Environment:
     """f = 0.9 - (x - c)^2: the best action is the context, uniform play loses 1/6."""
-    x, c = (Box([0.0], [1.0], names=[name]) for name in "xc")
-    problem = Problem(x, c, Matern(2.5, 0.3), (-1.0, 1.0))
+    actions = Box([0.0], [1.0], names=["x"])
+    contexts = Box([0.0], [1.0], names=["c"])
+    problem = Problem(actions, contexts, Matern(2.5, 0.3), (-1.0, 1.0))
     return Environment(
         "parabola",
         problem,

@@ -39,7 +39,9 @@ class EnvironmentLaws:
 
     def test_its_contexts_are_in_the_domain(self, environment: Environment) -> None:
         draws = [environment.draw_contexts, environment.problem.draw_contexts]
-        for draw in [*draws, *([environment.fresh_contexts] if environment.fresh_contexts else [])]:
+        if environment.fresh_contexts is not None:
+            draws.append(environment.fresh_contexts)
+        for draw in draws:
             contexts = draw(POINTS, np.random.default_rng(2))
             assert contexts.shape == (POINTS, environment.problem.contexts.dimension)
             assert np.allclose(
@@ -65,12 +67,12 @@ class EnvironmentLaws:
         actions, contexts = self.points(environment)
         mean = environment.mean(actions, contexts)
         for i in np.flatnonzero(np.abs(mean) < 0.5)[:5]:
-            x, c = (np.repeat(table[i : i + 1], DRAWS, axis=0) for table in (actions, contexts))
+            x = np.repeat(actions[i : i + 1], DRAWS, axis=0)
+            c = np.repeat(contexts[i : i + 1], DRAWS, axis=0)
             rewards = environment.reward(x, c, np.random.default_rng([4, i]))
             error = max(float(rewards.std()), 1e-3) / np.sqrt(DRAWS)
-            assert (
-                abs(rewards.mean() - mean[i]) <= SIGMAS * error + 2e-3
-            )  # means may be computed by quadrature
+            quadrature = 2e-3  # by which means may have been computed
+            assert abs(rewards.mean() - mean[i]) <= SIGMAS * error + quadrature
 
     def test_a_round_takes_one_random_number(self, environment: Environment) -> None:
         """So that learners who ask one by one and all at once meet the same noise."""

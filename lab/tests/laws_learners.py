@@ -39,9 +39,8 @@ class LearnerLaws:
     horizon: ClassVar[int] = 96
     environments: ClassVar[tuple[str, ...]] = ("matern52-1+1", "catalogue")
     epsilon: ClassVar[float] = 1.0
-    agreement: ClassVar[float] = (
-        1.0  # share of decisions that are the counterpart's where epsilon is infinite
-    )
+    # the share of decisions that are the counterpart's where epsilon is infinite
+    agreement: ClassVar[float] = 1.0
 
     @pytest.fixture
     def learner(self) -> type[Learner]:
@@ -58,7 +57,7 @@ class LearnerLaws:
         epsilon: float | None = None,
         play: Callable[..., Floats] | None = None,
     ) -> tuple[Floats, Floats, Recorder, Floats]:
-        """Actions played, actions decided, what was asked, and who came."""
+        """Actions played, actions decided, what the environment was asked, and the contexts."""
         setting = Setting(
             environment.problem, self.horizon, self._level(kind, epsilon), 1e-6, environment.noise
         )
@@ -66,15 +65,14 @@ class LearnerLaws:
         fresh = environment.draw_contexts(FRESH, np.random.default_rng([0, 3]))
         world = Recorder(environment, 0)
         one = kind(setting, np.random.default_rng([0, 4]))
-        played = one.play(contexts, world) if play is None else play(one, contexts, world)
-        return played, one.decide(fresh), world, contexts
+        actions = one.play(contexts, world) if play is None else play(one, contexts, world)
+        return actions, one.decide(fresh), world, contexts
 
     def _level(self, kind: type[Learner], epsilon: float | None) -> float:
-        return (
-            epsilon
-            if epsilon is not None
-            else (math.inf if kind.counterpart is None else self.epsilon)
-        )
+        """The epsilon to study under, unless one is given."""
+        if epsilon is not None:
+            return epsilon
+        return math.inf if kind.counterpart is None else self.epsilon
 
     def test_it_says_what_it_protects_and_where_it_comes_from(self, learner: type[Learner]) -> None:
         assert learner.name
@@ -86,20 +84,20 @@ class LearnerLaws:
     def test_it_plays_and_decides_inside_the_domain(
         self, learner: type[Learner], environment: Environment
     ) -> None:
-        played, decided, _, _ = self.study(learner, environment)
+        actions, decided, _, _ = self.study(learner, environment)
         domain = environment.problem.actions
-        assert played.shape == (self.horizon, domain.dimension)
+        assert actions.shape == (self.horizon, domain.dimension)
         assert decided.shape == (FRESH, domain.dimension)
-        for actions in (played, decided):
-            assert np.allclose(actions, domain.project_points(actions), rtol=0, atol=1e-6)
+        for points in (actions, decided):
+            assert np.allclose(points, domain.project_points(points), rtol=0, atol=1e-6)
 
     def test_asked_one_by_one_it_stays_inside_too(
         self, learner: type[Learner], environment: Environment
     ) -> None:
-        played, decided, _, _ = self.study(learner, environment, play=Learner.play)
+        actions, decided, _, _ = self.study(learner, environment, play=Learner.play)
         domain = environment.problem.actions
-        for actions in (played, decided):
-            assert np.allclose(actions, domain.project_points(actions), rtol=0, atol=1e-6)
+        for points in (actions, decided):
+            assert np.allclose(points, domain.project_points(points), rtol=0, atol=1e-6)
 
     def test_the_same_seed_plays_and_decides_the_same(
         self, learner: type[Learner], environment: Environment
@@ -122,8 +120,10 @@ class LearnerLaws:
         if learner.counterpart is None:
             pytest.skip("protects nothing")
         plain = known_learners()[learner.counterpart]
-        ours, theirs = (self.study(kind, environment, math.inf)[1] for kind in (learner, plain))
-        assert np.isclose(ours, theirs, rtol=0, atol=1e-6).all(axis=1).mean() >= self.agreement
+        ours = self.study(learner, environment, math.inf)[1]
+        theirs = self.study(plain, environment, math.inf)[1]
+        same = np.isclose(ours, theirs, rtol=0, atol=1e-6).all(axis=1)
+        assert same.mean() >= self.agreement
 
 
 assert set(LearnerLaws.environments) <= set(ENVIRONMENTS)

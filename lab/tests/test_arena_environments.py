@@ -1,4 +1,4 @@
-"""The arena's environments keep the laws of `laws.environments`, and are what they say."""
+"""The arena's environments keep the laws of `laws_environments`, and are what they say."""
 
 from __future__ import annotations
 
@@ -37,23 +37,20 @@ def write_people(folder: Path) -> None:
     rng = np.random.default_rng(7)
     (folder / "warfarin").mkdir()
     (folder / "jester").mkdir()
-    columns = [
-        "Height (cm)",
-        "Weight (kg)",
-        "Therapeutic Dose of Warfarin",
-        "Age",
-        "VKORC1 -1639 consensus",
-    ]
+    body = ["Height (cm)", "Weight (kg)", "Therapeutic Dose of Warfarin", "Age"]
+    genes = ["VKORC1 -1639 consensus", "CYP2C9 consensus"]
     with (folder / "warfarin" / "iwpc.csv").open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow([*columns, "CYP2C9 consensus"])
+        writer.writerow([*body, *genes])
         writer.writerow([170, "", 30, "60 - 69", "A/G", "*1/*1"])  # no weight: left out
         for _ in range(400):
             decade = rng.integers(2, 9)
             height = rng.integers(165, 175)
             weight = rng.integers(70, 75)
-            gene = rng.choice(["A/G", "A/A", ""]), rng.choice(["*1/*1", "*1/*3", "odd"])
-            writer.writerow([height, weight, 10 + 5 * decade, f"{decade}0 - {decade}9", *gene])
+            vkorc1 = rng.choice(["A/G", "A/A", ""])
+            cyp2c9 = rng.choice(["*1/*1", "*1/*3", "odd"])
+            age = f"{decade}0 - {decade}9"
+            writer.writerow([height, weight, 10 + 5 * decade, age, vkorc1, cyp2c9])
     ratings = np.round(10 * rng.uniform(-1, 1, size=(480, 100)), 2).astype(object)
     for row in ratings[400:]:
         row[rng.choice(np.setdiff1d(np.arange(100), GAUGE), size=20, replace=False)] = ""
@@ -103,9 +100,8 @@ def broken(**changes: object) -> Make:
 
 
 def two_numbers(actions: Floats, contexts: Floats, rng: Rng) -> Floats:
-    return np.clip(
-        actions[:, 0] - 0.5 + 0.1 * rng.normal(size=len(actions)) * rng.random(len(actions)), -1, 1
-    )
+    noise = 0.1 * rng.normal(size=len(actions)) * rng.random(len(actions))
+    return np.clip(actions[:, 0] - 0.5 + noise, -1, 1)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +123,7 @@ def test_each_law_refuses_what_breaks_it(
 ) -> None:
     if make is None:  # the best that is found is not the best
         monkeypatch.setattr(
-            "laws.environments.best_values",
+            "laws_environments.best_values",
             lambda environment, contexts: np.full(len(contexts), -1.0),
         )
     environment = (make or ENVIRONMENTS["branin"])(np.random.default_rng(0))
@@ -151,9 +147,8 @@ def test_functions_of_a_kernel_are_sums_of_bumps_scaled_to_nine_tenths() -> None
         environment.mean(w[:, :2], w[:, 2:]), environment.problem.k(w, bumps.u) @ bumps.a
     )
     everywhere = np.vstack([sobol(20_000, 6), bumps.u])
-    assert np.abs(bumps.mean(everywhere[:, :2], everywhere[:, 2:])).max() == pytest.approx(
-        0.9, abs=0.05
-    )
+    largest = np.abs(bumps.mean(everywhere[:, :2], everywhere[:, 2:])).max()
+    assert largest == pytest.approx(0.9, abs=0.05)
 
 
 def test_test_functions_have_their_known_extremes() -> None:
@@ -211,9 +206,10 @@ def test_a_learner_can_be_told_nothing_or_a_wrong_law_while_contexts_stay() -> N
     for name, believed in (("none", 0.5), ("wrong", 2 / 7)):
         made, change = environment_named(f"matern52-1+1@{name}")
         environment = change(made(np.random.default_rng(0)))
-        came, comes = (e.draw_contexts(50, np.random.default_rng(1)) for e in (told, environment))
-        assert np.array_equal(came, comes)
-        assert np.array_equal(told.mean(came, came), environment.mean(came, came))
+        contexts = told.draw_contexts(50, np.random.default_rng(1))
+        assert np.array_equal(contexts, environment.draw_contexts(50, np.random.default_rng(1)))
+        actions = contexts
+        assert np.array_equal(told.mean(actions, contexts), environment.mean(actions, contexts))
         mean = environment.problem.draw_contexts(20_000, np.random.default_rng(2)).mean()
         assert mean == pytest.approx(believed, abs=0.02)  # more than nine standard errors
     assert untold(told).problem.generator is None

@@ -55,15 +55,12 @@ def job(
     epsilon: float = math.inf,
     seed: int = 0,
 ) -> Job:
-    own = f"{HERE}{environment}" if hasattr(arena_probes, environment) else environment
-    return Job(
-        f"{HERE}{learner}" if hasattr(arena_probes, learner) else learner,
-        own,
-        rounds,
-        epsilon,
-        1e-6,
-        seed,
-    )
+    return Job(path_of(learner), path_of(environment), rounds, epsilon, 1e-6, seed)
+
+
+def path_of(name: str) -> str:
+    """A probe by its file, anything else by its own name."""
+    return f"{HERE}{name}" if hasattr(arena_probes, name) else name
 
 
 class TestUniform(LearnerLaws):
@@ -116,10 +113,9 @@ def test_the_same_job_makes_the_same_row() -> None:
     wanted = job(f"{FLOOR}BestFixed", "catalogue", 100)
     first = run_job(wanted)
     second = run_job(wanted)
-    differ = {"seconds", "peak_memory"}
-    assert {k: v for k, v in first.items() if k not in differ} == {
-        k: v for k, v in second.items() if k not in differ
-    }
+    for column in ("seconds", "peak_memory"):
+        del first[column], second[column]
+    assert first == second
 
 
 def test_seconds_are_the_learners_own() -> None:
@@ -162,17 +158,16 @@ def test_missing_data_fails_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_job_that_raises_hangs_or_dies_stops_nobody_else() -> None:
     rows: list[dict[str, Any]] = []
-    jobs = [job(name) for name in ("Crash", "Hang", "Dies", "Talks", "Probe")] + [
-        job("Probe", seed=1)
-    ]
+    jobs = [job(name) for name in ("Crash", "Hang", "Dies", "Talks", "Probe")]
+    jobs.append(job("Probe", seed=1))
     run_jobs(jobs, rows.append, processes=2, limit_seconds=2.0)
-    told = {row["learner"].rpartition(":")[2]: row.get("failure") for row in rows}
+    failures = {row["learner"].rpartition(":")[2]: row.get("failure") for row in rows}
     assert len(rows) == 6
-    assert told["Crash"] == "ValueError: it broke"
-    assert told["Hang"] == "took longer than 2 s and was ended."
-    assert told["Dies"] == "its process ended with code 9: perhaps there was too little memory."
-    assert told["Talks"] is None
-    assert told["Probe"] is None
+    assert failures["Crash"] == "ValueError: it broke"
+    assert failures["Hang"] == "took longer than 2 s and was ended."
+    assert failures["Dies"] == "its process ended with code 9: perhaps there was too little memory."
+    assert failures["Talks"] is None
+    assert failures["Probe"] is None
 
 
 def config(n: int, learner: str = "Probe") -> Config:
@@ -222,30 +217,26 @@ def test_an_interrupted_run_loses_nothing(tmp_path: Path) -> None:
     """Killed without warning in the middle, and run again."""
     learner = f"{HERE}Slow"
     environment = f"{HERE}parabola"
-    what = f'learners = ["{learner}"]\nenvironments = ["{environment}"]\nrounds = [20]\nepsilons = [1.0]\n'
-    (tmp_path / "c.toml").write_text(f"seeds = 6\n[[runs]]\n{what}")
-    program = "from tacit.cli import main; main()"
-    command = [
-        sys.executable,
-        "-c",
-        program,
-        "arena",
-        "--config",
-        "c.toml",
-        "--out",
-        "out",
-        "--jobs",
-        "1",
-        "--json",
+    config = [
+        "seeds = 6",
+        "[[runs]]",
+        f'learners = ["{learner}"]',
+        f'environments = ["{environment}"]',
+        "rounds = [20]",
+        "epsilons = [1.0]",
     ]
+    (tmp_path / "c.toml").write_text("\n".join(config))
+    program = "from tacit.cli import main; main()"
+    options = ["arena", "--config", "c.toml", "--out", "out", "--jobs", "1", "--json"]
+    command = [sys.executable, "-c", program, *options]
     journal = tmp_path / "out" / "journal.jsonl"
     running = subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and not (
-        journal.exists() and journal.read_text().count("\n") >= 2
-    ):
+    while time.monotonic() < deadline:
+        if journal.exists() and journal.read_text().count("\n") >= 2:
+            break
         time.sleep(0.02)
     running.send_signal(signal.SIGKILL)
     running.wait()
@@ -276,14 +267,15 @@ def test_learners_without_privacy_run_once_and_slow_ones_stop_at_their_cap() -> 
 
 
 def test_a_study_runs_seed_by_seed() -> None:
-    run_ = {
-        "environments": ["branin"],
-        "rounds": [10, 20],
-        "epsilons": [1.0],
-        "learners": [UNIFORM],
-    }
-    jobs = parse({"seeds": [7, 3], "runs": [run_]}, "here").jobs
+    spec = one_run(UNIFORM, "branin")
+    spec["runs"][0]["rounds"] = [10, 20]
+    jobs = parse(spec | {"seeds": [7, 3]}, "here").jobs
     assert [(j.seed, j.rounds) for j in jobs] == [(3, 10), (3, 20), (7, 10), (7, 20)]
+
+
+def one_run(learner: str, environment: str) -> dict[str, Any]:
+    run = {"rounds": [1], "epsilons": [1]}
+    return {"runs": [run | {"learners": [learner], "environments": [environment]}]}
 
 
 @pytest.mark.parametrize(
@@ -292,35 +284,9 @@ def test_a_study_runs_seed_by_seed() -> None:
         ({}, "asks for nothing"),
         ({"sedes": 3}, "has sedes, but may have only"),
         ({"runs": [{"environments": ["branin"], "rounds": [10]}]}, "has no epsilons"),
-        (
-            {
-                "runs": [
-                    {"environments": ["x"], "rounds": [10], "epsilons": [1], "learners": [UNIFORM]}
-                ]
-            },
-            "no environment",
-        ),
-        (
-            {
-                "runs": [
-                    {"environments": ["branin"], "rounds": [1], "epsilons": [1], "learners": ["x"]}
-                ]
-            },
-            "no learner 'x'",
-        ),
-        (
-            {
-                "runs": [
-                    {
-                        "environments": ["branin"],
-                        "rounds": [1],
-                        "epsilons": [1],
-                        "learners": ["math:pi"],
-                    }
-                ]
-            },
-            "subclass",
-        ),
+        (one_run(UNIFORM, "x"), "no environment"),
+        (one_run("x", "branin"), "no learner 'x'"),
+        (one_run("math:pi", "branin"), "subclass"),
     ],
 )
 def test_a_wrong_config_is_refused_in_one_sentence(spec: dict[str, Any], sentence: str) -> None:

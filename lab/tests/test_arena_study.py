@@ -27,13 +27,10 @@ from tacit_lab.arena.study import make_study
 from tacit_lab.arena.study.claims import duels, on_rkhs, others, slopes
 
 ROOT = Path(__file__).parents[2]
-STORED = ROOT / "benchmarks" / "arena" / "study"
+STORED = ROOT / "lab" / "arena" / "study"
 PAGE = ROOT / "docs" / "study.md"
-PRIVATE = {
-    "tacit": (0.9, 0.5),
-    "usca": (1.5, 0.35),
-    "slow-private": (1.2, 0.1),
-}  # error = a (T / 100)^-b of uniform's
+# (a, b): the error is a (T / 100)^-b of uniform play's
+PRIVATE = {"tacit": (0.9, 0.5), "usca": (1.5, 0.35), "slow-private": (1.2, 0.1)}
 OPEN = {"uniform": (1.0, 0.0), "best-fixed": (0.5, 0.1), "gpucb": (0.4, 0.5)}
 ROUNDS = (300, 1000, 3000)
 
@@ -301,9 +298,6 @@ def test_results_are_read_from_a_folder_or_a_file(tmp_path: Path) -> None:
         read_results(tmp_path / "elsewhere")
 
 
-@pytest.mark.skipif(
-    not (STORED / "results.parquet").exists(), reason="the study has not been run yet"
-)
 def test_the_committed_study_is_made_from_the_stored_table() -> None:
     made = make_study(*read_results(STORED), STORED.relative_to(ROOT).as_posix())
     assert made == PAGE.read_text(encoding="utf-8")

@@ -17,6 +17,13 @@ from tacit_lab.bench import Growth, measure
 
 RANK = 20
 ROWS = 2000
+WITHOUT = """
+import runpy, sys
+for missing in ("opendp", "typer", "rich", "matplotlib", "pyarrow"):
+    sys.modules[missing] = None
+sys.argv = "bench --rank 5 --rows 300 --no-peers --most 0".split()
+runpy.run_module("tacit_lab.bench", run_name="__main__")
+"""
 
 
 def test_every_stage_is_measured_against_a_product() -> None:
@@ -38,28 +45,17 @@ def test_every_stage_is_measured_against_a_product() -> None:
 
 def test_the_exponent_is_the_slope_on_log_log_axes() -> None:
     rounds = [10**3, 10**4, 10**5]
-    assert Growth(1, rounds, [1e-3 * t**1.5 for t in rounds], [0.0] * 3).exponent == pytest.approx(
-        1.5
-    )
+    seconds = [1e-3 * t**1.5 for t in rounds]
+    assert Growth(1, rounds, seconds, [0.0] * 3).exponent == pytest.approx(1.5)
 
 
 def test_the_command_prints_tables_json_and_a_figure(tmp_path: Path) -> None:
-    options = [
-        "bench",
-        "--rank",
-        "15",
-        "--rows",
-        "1000",
-        "--most",
-        "3000",
-        "--growth-rank",
-        "8",
-        "--no-peers",
-    ]
-    told = CliRunner().invoke(app, [*options, "--figure", str(tmp_path / "growth.png")])
-    assert told.exit_code == 0, told.output
-    assert "Heavy stages" in told.output
-    assert "cost grows as rounds" in told.output
+    options = ["bench", "--rank", "15", "--rows", "1000", "--no-peers"]
+    options += ["--most", "3000", "--growth-rank", "8"]
+    done = CliRunner().invoke(app, [*options, "--figure", str(tmp_path / "growth.png")])
+    assert done.exit_code == 0, done.output
+    assert "Heavy stages" in done.output
+    assert "cost grows as rounds" in done.output
     assert (tmp_path / "growth.png").stat().st_size > 5000
     parsed = json.loads(CliRunner().invoke(app, [*options, "--json"]).stdout)
     assert {"stages", "peers", "growth_exponent"} <= set(parsed)
@@ -69,9 +65,8 @@ def test_the_command_prints_tables_json_and_a_figure(tmp_path: Path) -> None:
 def test_the_bench_needs_neither_opendp_nor_the_command_line() -> None:
     """A GPU worker has NumPy, SciPy and PyTorch; what the guarantee and the terminal need may be
     missing."""
-    block = "import sys; sys.modules.update(dict.fromkeys(['opendp', 'typer', 'rich', 'matplotlib', 'pyarrow']))"
-    code = f"{block}\nsys.argv = ['bench', '--rank', '5', '--rows', '300', '--no-peers', '--most', '0']\n"
-    code += "import runpy; runpy.run_module('tacit_lab.bench', run_name='__main__')"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert len(json.loads(done.stdout)["stages"]) == 3

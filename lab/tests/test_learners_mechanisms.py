@@ -1,4 +1,4 @@
-"""The arena's noise: calibrated by the core, fresh in every node, gone where epsilon is infinite."""
+"""The arena's noise: calibrated by the core, fresh in every node, none at infinite epsilon."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_prefixes_without_privacy_are_sums(horizon: int, seed: int) -> None:
 
 @pytest.mark.parametrize("horizon", [1, 2, 3, 7, 8, 9, 1000, 1024])
 def test_a_record_lies_below_at_most_as_many_nodes_as_share_the_budget(horizon: int) -> None:
-    """All nodes that some prefix reads, as intervals of rounds; and the root, which the end reads."""
+    """All nodes that some prefix reads, as intervals of rounds, and the root for the end."""
     levels = tree(horizon).levels
     read = {(1, 1 << (levels - 1))}
     for t in range(1, horizon + 1):

@@ -33,7 +33,7 @@ def outside(Z: Floats, X: Floats) -> float:
 
 @pytest.mark.parametrize("dimension", [1, 2, 3])
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 1e4])
-def test_one_look_tells_two_neighbouring_data_sets_apart(dimension: int, epsilon: float) -> None:
+def test_one_release_tells_two_neighbouring_data_sets_apart(dimension: int, epsilon: float) -> None:
     """Whatever epsilon says: a release of X lies in the column space of X, and never in that of its
     neighbour."""
     rng = np.random.default_rng(0)
@@ -50,7 +50,7 @@ def test_one_look_tells_two_neighbouring_data_sets_apart(dimension: int, epsilon
 
 
 def test_a_release_with_noise_of_its_own_is_not_told_apart_like_this() -> None:
-    """The attack needs the missing noise: with some in every entry neither space holds the release."""
+    """The attack needs the missing noise: with some in every entry neither space holds Z."""
     rng = np.random.default_rng(0)
     X = rng.random((50, 2))
     Z = published(X, 1.0, rng)

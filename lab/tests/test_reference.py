@@ -1,4 +1,4 @@
-"""The reference problem of benchmarks/reference.py at T = 10^4: it must stay solved."""
+"""The reference problem of `tacit_lab.benchmarks.reference` at T = 10^4: it must stay solved."""
 
 from __future__ import annotations
 

@@ -56,10 +56,8 @@ def read_config(path: Path) -> Config:
 
 def quick_config() -> Config:
     """Every learner once on a few environments: minutes."""
-    return parse(
-        tomllib.loads(resources.files("tacit_lab.arena").joinpath("quick.toml").read_text()),
-        "quick.toml",
-    )
+    text = resources.files("tacit_lab.arena").joinpath("quick.toml").read_text()
+    return parse(tomllib.loads(text), "quick.toml")
 
 
 def parse(spec: Mapping[str, Any], where: str) -> Config:
@@ -70,8 +68,9 @@ def parse(spec: Mapping[str, Any], where: str) -> Config:
     for run in spec.get("runs", ()):
         _check(run, KNOWN_RUN, f"a run of {where}")
         learners = _learners(run.get("learners", spec.get("learners", "all")))
+        skipped = run.get("skip", ())
         jobs |= make_jobs(
-            [name for name in learners if name not in run.get("skip", ())],
+            [name for name in learners if name not in skipped],
             _required(run, "environments", where),
             _required(run, "rounds", where),
             _required(run, "epsilons", where),
@@ -81,8 +80,8 @@ def parse(spec: Mapping[str, Any], where: str) -> Config:
         )
     if not jobs:
         raise InputError(
-            f"{where} asks for nothing: write at least one [[runs]] with environments, rounds, "
-            "epsilons."
+            f"{where} asks for nothing: "
+            "write at least one [[runs]] with environments, rounds, epsilons."
         )
     return Config(tuple(sorted(jobs, key=_order)), float(spec.get("limit_seconds", LIMIT)), caps)
 
@@ -114,12 +113,14 @@ def make_jobs(
 def _learners(names: Any) -> list[str]:
     chosen = list(known_learners()) if names == "all" else list(names)
     for name in chosen:
-        learner_named(name)
+        learner_named(name)  # an unknown one fails here
     return chosen
 
 
 def _seeds(seeds: Any) -> list[int]:
-    return list(range(seeds)) if isinstance(seeds, int) else [int(seed) for seed in seeds]
+    if isinstance(seeds, int):
+        return list(range(seeds))
+    return [int(seed) for seed in seeds]
 
 
 def _order(job: Job) -> tuple[Any, ...]:
@@ -134,7 +135,8 @@ def _required(run: Mapping[str, Any], name: str, where: str) -> Any:
 
 
 def _check(spec: Mapping[str, Any], known: set[str], where: str) -> None:
-    if unknown := set(spec) - known:
+    unknown = set(spec) - known
+    if unknown:
         raise InputError(
             f"{where} has {', '.join(sorted(unknown))}, but may have only "
             f"{', '.join(sorted(known))}."

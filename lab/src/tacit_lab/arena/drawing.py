@@ -1,4 +1,4 @@
-"""How the arena's figures look: one pass per learner, panels, lines with bands, one legend."""
+"""How the arena's figures look: one style per learner, panels, lines with bands, one legend."""
 
 from __future__ import annotations
 
@@ -17,19 +17,9 @@ FAINT = "#e3e6ec"
 BLUE = "#0b6e8f"
 ORANGE = "#c2410c"
 OTHERS = (
-    "#6b4fa0",
-    "#3f8f5b",
-    "#b0497f",
-    "#8a6d1d",
-    "#4f6fd0",
-    "#2f9e9e",
-    "#a3562a",
-    "#7a8b2a",
-    "#9a4fb8",
-    "#5b7a99",
-    "#c06a6a",
-    "#3d6b4f",
-)
+    "#6b4fa0", "#3f8f5b", "#b0497f", "#8a6d1d", "#4f6fd0", "#2f9e9e",
+    "#a3562a", "#7a8b2a", "#9a4fb8", "#5b7a99", "#c06a6a", "#3d6b4f",
+)  # fmt: skip
 GREYS = ("#1c2430", "#59626f", "#8a93a1", "#b3bac5", "#737c89", "#a0a8b4")
 MARKERS = "osD^vP*X<>hd"
 WIDEST = 3.0  # a band that is wider than this factor is cut
@@ -54,9 +44,9 @@ STYLE: Any = {
 }
 
 
-def look(selection: Selection, learner: str) -> dict[str, Any]:
-    """How a learner is drawn, the same in every figure: ours and the paper's stand out, the open
-    ones are grey."""
+def style_of(selection: Selection, learner: str) -> dict[str, Any]:
+    """How a learner is drawn, the same in every figure: ours and the paper's stand out, those that
+    protect nothing are grey."""
     if learner.startswith(OURS):
         number = selection.ours().index(learner) if learner in selection.ours() else 0
         return {
@@ -75,17 +65,18 @@ def look(selection: Selection, learner: str) -> dict[str, Any]:
             "linestyle": "--",
             "marker": MARKERS[number % len(MARKERS)],
         }
-    number = [
-        name for name in selection.private if not name.startswith(OURS) and name != PAPER
-    ].index(learner)
+    others = [name for name in selection.private if not name.startswith(OURS) and name != PAPER]
+    number = others.index(learner)
     return {"color": OTHERS[number % len(OTHERS)], "marker": MARKERS[number % len(MARKERS)]}
 
 
 def in_order(selection: Selection) -> list[str]:
+    """The private learners last, so that they are drawn above the others."""
     return [*selection.open, *selection.private]
 
 
 def panels(figure: Any, number: int) -> list[Any]:
+    """So many axes, two or three abreast."""
     if not number:
         return []
     across = min(number, 2 if number <= 4 else 3)
@@ -98,26 +89,30 @@ def panels(figure: Any, number: int) -> list[Any]:
 
 
 def line(axes: Any, points: dict[Any, Interval], style: dict[str, Any]) -> None:
+    """A line through the means; those that stand out have a band of their intervals as well."""
     if not points:
         return
     x = list(points)
-    axes.plot(x, [point.mean for point in points.values()], **style)
-    low, high = ([getattr(point, end) for point in points.values()] for end in ("low", "high"))
-    if style["color"] in (BLUE, ORANGE) and not np.isnan([*low, *high]).any():
-        mean = np.array([point.mean for point in points.values()])
-        ends = np.maximum(low, mean / WIDEST), np.minimum(high, WIDEST * mean)
-        axes.fill_between(x, *ends, color=style["color"], alpha=0.12, linewidth=0)
+    mean = np.array([point.mean for point in points.values()])
+    low = np.array([point.low for point in points.values()])
+    high = np.array([point.high for point in points.values()])
+    axes.plot(x, mean, **style)
+    if style["color"] in (BLUE, ORANGE) and not np.isnan([low, high]).any():
+        bottom = np.maximum(low, mean / WIDEST)
+        top = np.minimum(high, WIDEST * mean)
+        axes.fill_between(x, bottom, top, color=style["color"], alpha=0.12, linewidth=0)
 
 
 def logarithmic(axes: Any) -> None:
     """Log-log where the lines allow it: a cost too small to measure is 0 and has no logarithm."""
-    for values, set_scale in (("get_xdata", axes.set_xscale), ("get_ydata", axes.set_yscale)):
-        if any(np.any(np.asarray(getattr(drawn, values)()) > 0) for drawn in axes.lines):
-            set_scale("log")
+    if any(np.any(np.asarray(drawn.get_xdata()) > 0) for drawn in axes.lines):
+        axes.set_xscale("log")
+    if any(np.any(np.asarray(drawn.get_ydata()) > 0) for drawn in axes.lines):
+        axes.set_yscale("log")
 
 
 def finish(figure: Any, drawn: Sequence[Any], label: str) -> bool:
-    """One legend for all panels."""
+    """One legend for all panels. False where nothing was drawn."""
     if not drawn:
         return False
     from matplotlib.ticker import LogLocator
@@ -129,7 +124,8 @@ def finish(figure: Any, drawn: Sequence[Any], label: str) -> bool:
                 axis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
                 axis.set_major_formatter(lambda value, _: f"{value:g}")
                 axis.set_minor_formatter("")
-        handles |= dict(zip(*axes.get_legend_handles_labels()[::-1], strict=True))
+        drawn_handles, labels = axes.get_legend_handles_labels()
+        handles |= dict(zip(labels, drawn_handles, strict=True))
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=5, fontsize=8)
     figure.supylabel(label, color=MUTED, fontsize=9)
     return True

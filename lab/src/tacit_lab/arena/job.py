@@ -14,7 +14,7 @@ import numpy as np
 from tacit._typing import Floats, Rng
 from tacit._version import __version__
 from tacit.errors import InputError, TacitError
-from tacit_lab.arena.measure import played_contexts, stream, yardstick
+from tacit_lab.arena.measure import LEARNER, NOISE, played_contexts, stream, yardstick
 from tacit_lab.arena.memory import PeakMemory
 from tacit_lab.arena.names import base_and_variant, environment_named, learner_named
 from tacit_lab.arena.protocol import Environment, Setting
@@ -59,24 +59,25 @@ def run_job(job: Job) -> Row:
     only."""
     base, _ = base_and_variant(job.environment)
     stick = yardstick(base, job.seed)
-    environment = environment_named(job.environment)[1](stick.environment)
+    _, tell_law = environment_named(job.environment)
+    environment = tell_law(stick.environment)
     contexts, some, best = played_contexts(base, job.seed, job.rounds)
-    world = _World(environment, stream(base, job.seed, 2))
+    world = _World(environment, stream(base, job.seed, NOISE))
     setting = Setting(environment.problem, job.rounds, job.epsilon, job.delta, environment.noise)
     with PeakMemory() as peak:
         started = time.process_time()
-        learner = learner_named(job.learner)(setting, stream(base, job.seed, 4))
-        played = _inside(learner.play(contexts, world.reward), contexts, environment, "played")
+        learner = learner_named(job.learner)(setting, stream(base, job.seed, LEARNER))
+        actions = _inside(learner.play(contexts, world.reward), contexts, environment, "played")
         decided = _inside(learner.decide(stick.fresh), stick.fresh, environment, "decided")
         seconds = time.process_time() - started - world.seconds
-    earned = environment.mean(played, contexts)
+    earned = environment.mean(actions, contexts)
+    regret = float(np.mean(np.maximum(best, earned[some]) - earned[some]))
     return asdict(job) | {
         "error_rate": stick.error_rate(decided),
         "cumulative_reward": float(earned.sum()),
         "seconds": seconds,
         "peak_memory": peak.megabytes,
-        "cumulative_regret": job.rounds
-        * float(np.mean(np.maximum(best, earned[some]) - earned[some])),
+        "cumulative_regret": job.rounds * regret,
         "uniform_error": stick.uniform_error,
         "menu_error": stick.menu_error,
         "scale": environment.scale,
@@ -93,12 +94,11 @@ def attempt(job: Job) -> Row:
     except TacitError as error:
         return failure(job, str(error), traceback.format_exc())
     except Exception as error:
-        told = str(error).partition("\n")[0]
-        return failure(
-            job,
-            f"{type(error).__name__}: {told}" if told else type(error).__name__,
-            traceback.format_exc(),
-        )
+        sentence = type(error).__name__
+        first_line = str(error).partition("\n")[0]
+        if first_line:
+            sentence += f": {first_line}"
+        return failure(job, sentence, traceback.format_exc())
 
 
 def failure(job: Job, sentence: str, trace: str = "") -> Row:

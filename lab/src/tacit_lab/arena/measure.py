@@ -22,12 +22,18 @@ from tacit_lab.arena.environments.making import pairs
 from tacit_lab.arena.names import base_and_variant, environment_named, own_name
 from tacit_lab.arena.protocol import MENU, Environment
 
-FRESH = 400
-GRID = 1024
-NEARBY = 32
+FRESH = 400  # contexts on which decisions are measured
+GRID = 1024  # well-spread actions
+NEARBY = 32  # actions tried around the best in each round of the local search
 RADII = (0.06, 0.015, 0.004)  # of the local search
 REGRET_ROUNDS = 1000  # rounds whose best action is looked for; evenly spaced where there are more
 CHUNK = 100  # contexts at once
+# Numbers of the random streams of one environment and seed, by what they draw.
+FUNCTION = 0
+CONTEXTS = 1
+NOISE = 2
+FRESH_CONTEXTS = 3
+LEARNER = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,32 +53,35 @@ class Yardstick:
 
 
 def stream(name: str, seed: int, number: int) -> Rng:
-    """Random numbers of one environment and seed: 0 draws it, 1 its contexts, 2 its noise, 3 fresh
-    ones, 4 learners."""
-    return np.random.default_rng(
-        [crc32(own_name(base_and_variant(name)[0]).encode()), seed, number]
-    )
+    """One of the five streams of random numbers of an environment and seed."""
+    base, _ = base_and_variant(name)
+    return np.random.default_rng([crc32(own_name(base).encode()), seed, number])
 
 
 @lru_cache(maxsize=8)
 def yardstick(base: str, seed: int) -> Yardstick:
-    environment = environment_named(base)[0](stream(base, seed, 0))
+    make, _ = environment_named(base)
+    environment = make(stream(base, seed, FUNCTION))
     draw = environment.fresh_contexts or environment.draw_contexts
-    fresh = draw(FRESH, stream(base, seed, 3))
+    fresh = draw(FRESH, stream(base, seed, FRESH_CONTEXTS))
     actions = environment.problem.actions
     best = best_values(environment, fresh)
     uniform = surface(environment, actions.candidate_points(GRID), fresh).mean(axis=1)
     menu = surface(environment, actions.candidate_points(MENU), fresh).max(axis=1)
     return Yardstick(
-        environment, fresh, best, float(np.mean(best - uniform)), float(np.mean(best - menu))
+        environment,
+        fresh,
+        best,
+        uniform_error=float(np.mean(best - uniform)),
+        menu_error=float(np.mean(best - menu)),
     )
 
 
 @lru_cache(maxsize=8)
 def played_contexts(base: str, seed: int, rounds: int) -> tuple[Floats, Floats, Floats]:
-    """Who comes in each round; the rounds whose regret is taken; the best value in those."""
+    """The context of each round; the rounds whose regret is taken; the best value in those."""
     environment = yardstick(base, seed).environment
-    contexts = environment.draw_contexts(rounds, stream(base, seed, 1))
+    contexts = environment.draw_contexts(rounds, stream(base, seed, CONTEXTS))
     some = np.unique(np.linspace(0, rounds - 1, min(rounds, REGRET_ROUNDS)).astype(int))
     return contexts, some, best_values(environment, contexts[some])
 
@@ -89,17 +98,17 @@ def _best(environment: Environment, contexts: Floats) -> Floats:
     values = surface(environment, grid, contexts)
     best = values.max(axis=1)
     at = grid[values.argmax(axis=1)]
-    for radius in RADII if actions.continuous else ():
+    if not actions.continuous:
+        return best
+    repeated = np.repeat(contexts, NEARBY, axis=0)
+    for radius in RADII:
         steps = radius * (2.0 * sobol(NEARBY, actions.dimension) - 1.0)
         tried = actions.project_points((at[:, None, :] + steps).reshape(-1, actions.dimension))
-        found = environment.mean(tried, np.repeat(contexts, NEARBY, axis=0)).reshape(
-            len(contexts), NEARBY
-        )
+        found = environment.mean(tried, repeated).reshape(len(contexts), NEARBY)
+        nearby = tried.reshape(len(contexts), NEARBY, -1)
+        best_nearby = nearby[np.arange(len(contexts)), found.argmax(axis=1)]
         better = found.max(axis=1) > best
-        which = found.argmax(axis=1)
-        at = np.where(
-            better[:, None], tried.reshape(*found.shape, -1)[np.arange(len(at)), which], at
-        )
+        at = np.where(better[:, None], best_nearby, at)
         best = np.maximum(best, found.max(axis=1))
     return best
 

@@ -8,7 +8,6 @@ comes out of it is private. What is measured is what a private run would be wort
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -17,9 +16,8 @@ from tacit.core.noise import gaussian_scale
 from tacit.errors import StateError
 from tacit_lab.arena.protocol import Setting
 
-GRID = (
-    2**24
-)  # sensitivities are rounded up to whole units of 1 / GRID: the core calibrates in integers
+# Sensitivities are rounded up to whole units of 1 / GRID: the core calibrates in integers.
+GRID = 2**24
 
 
 def noise_rho(setting: Setting) -> float:
@@ -47,7 +45,17 @@ def gaussian(shape: int | tuple[int, ...], sigma: float, rng: Rng) -> Floats:
 
 def laplace(epsilon: float, sensitivity: float, rng: Rng) -> float:
     """One draw of Laplace noise for pure epsilon; 0 where epsilon is infinite."""
-    return float(rng.laplace(0.0, sensitivity / epsilon)) if math.isfinite(epsilon) else 0.0
+    if math.isinf(epsilon):
+        return 0.0
+    return float(rng.laplace(0.0, sensitivity / epsilon))
+
+
+def gumbel(shape: tuple[int, ...], epsilon: float, sensitivity: float, rng: Rng) -> Floats:
+    """Noise after which the largest score is a draw of the exponential mechanism, with probability
+    proportional to exp(epsilon score / (2 sensitivity)); 0 where epsilon is infinite."""
+    if math.isinf(epsilon):
+        return np.zeros(shape)
+    return rng.gumbel(scale=2.0 * sensitivity / epsilon, size=shape)
 
 
 class Tree:
@@ -74,8 +82,8 @@ class Tree:
         count."""
         if self.count == self.horizon:
             raise StateError(
-                f"the tree is for {self.horizon} records, and all of them are in: make a larger "
-                "one."
+                f"the tree is for {self.horizon} records, and all of them are in: "
+                "make a larger one."
             )
         self.total += row
         self.count += 1
@@ -97,11 +105,12 @@ class Tree:
     def close(self) -> None:
         """After the last record the root alone is read: one node's noise instead of several."""
         if self._root is None:
-            done = self.count == 1 << (self.levels - 1)
-            self._root = (
-                self._noise[-1] if done else gaussian(self.total.shape, self.sigma, self._rng)
-            )
+            if self.count == 1 << (self.levels - 1):  # the root is finished already
+                self._root = self._noise[-1]
+            else:
+                self._root = gaussian(self.total.shape, self.sigma, self._rng)
 
     @property
-    def _finished(self) -> Any:
+    def _finished(self) -> list[int]:
+        """The levels of the nodes that the current prefix is the sum of."""
         return [level for level in range(self.levels) if self.count >> level & 1]

@@ -70,8 +70,8 @@ def _own(name: str, known: Iterable[str], what: str) -> Any:
     place, _, attribute = name.rpartition(":")
     if not place:
         raise InputError(
-            f"there is no {what} {name!r}: it is one of {', '.join(known)}; your own is "
-            "file.py:Name or module:Name."
+            f"there is no {what} {name!r}: it is one of {', '.join(known)}; "
+            "your own is file.py:Name or module:Name."
         )
     module = _file(Path(place)) if place.endswith(".py") else _module(place)
     if not hasattr(module, attribute):

@@ -112,8 +112,8 @@ class _Hand(threading.Thread):
             return failure(job, f"took longer than {self.limit:g} s and was ended.")
         return failure(
             job,
-            f"its process ended with code {process.returncode}: perhaps there was too little "
-            "memory.",
+            f"its process ended with code {process.returncode}: "
+            "perhaps there was too little memory.",
         )
 
 

@@ -1,5 +1,6 @@
-"""What learners and environments agree on. All points are unit coordinates, all rewards are in [-1,
-1].
+"""What learners and environments agree on.
+
+All points are unit coordinates, all rewards are in [-1, 1].
 
 A learner is one study: made for a `Setting` and a generator, it plays the rounds and then decides.
 An environment is a problem together with what the learner does not know: the mean reward, the
@@ -22,18 +23,17 @@ from tacit.core import Budget
 from tacit.problem import Problem
 
 MENU = 64  # candidate actions where the domain is continuous
-Reward = Callable[
-    [Floats, Floats, Rng], Floats
-]  # (actions, contexts, rng) -> noisy rewards, row by row
+# (actions, contexts) -> mean reward in [-1, 1], row by row
+Mean = Callable[[Floats, Floats], Floats]
+# (actions, contexts, rng) -> noisy rewards, row by row
+Reward = Callable[[Floats, Floats, Rng], Floats]
 
 
 @dataclass(frozen=True)
 class Setting:
     """What a learner is told. All of it is public."""
 
-    problem: (
-        Problem  # its generator is what the learner believes about the contexts, right or wrong
-    )
+    problem: Problem  # its generator is what the learner believes of the contexts, right or wrong
     horizon: int
     epsilon: float = math.inf  # inf: no privacy
     delta: float = 1e-6
@@ -60,9 +60,8 @@ class Learner(ABC):
     source: ClassVar[str]  # authors, year, title
     protects: ClassVar[str]  # "context and reward", "reward", "nothing", ...
     trust: ClassVar[str] = "central"  # central (joint DP), local, shuffled, none
-    counterpart: ClassVar[str | None] = (
-        None  # the learner it becomes at epsilon = inf; None if it is not private
-    )
+    # the learner it becomes at epsilon = inf; None if it is not private
+    counterpart: ClassVar[str | None] = None
 
     def __init__(self, setting: Setting, rng: Rng) -> None:
         self.setting = setting
@@ -83,12 +82,12 @@ class Learner(ABC):
     def play(self, contexts: Floats, reward: Callable[[Floats, Floats], Floats]) -> Floats:
         """All rounds; returns the actions played. Learners that do not adapt override this to play
         them at once."""
-        played = np.empty((len(contexts), self.setting.problem.actions.dimension))
+        actions = np.empty((len(contexts), self.setting.problem.actions.dimension))
         for i, context in enumerate(contexts):
             action = self.ask(context)
             self.tell(context, action, float(reward(action[None, :], context[None, :])[0]))
-            played[i] = action
-        return played
+            actions[i] = action
+        return actions
 
 
 @dataclass(frozen=True)
@@ -97,20 +96,18 @@ class Environment:
 
     name: str
     problem: Problem
-    mean: Callable[
-        [Floats, Floats], Floats
-    ]  # (actions, contexts) -> mean reward in [-1, 1], row by row
+    mean: Mean
     draw_contexts: Callable[[int, Rng], Floats]
     noise: float = 0.1
     binary: bool = False  # rewards are -1 or 1 with this mean
-    # Where a reward is neither: how it comes about. It takes one random number per row, so that
-    # rounds stay comparable.
+    # How a reward is drawn, where it is neither binary nor the mean with normal noise. It takes one
+    # random number per row: learners meet the same noise whether they play one by one or at once.
     sample: Reward | None = None
-    # Who comes after the last round, where those are other people than came before.
+    # The contexts to decide for, where they are other people's than those that were played.
     fresh_contexts: Callable[[int, Rng], Floats] | None = None
-    # (actions, contexts) -> mean reward, one row per context, one column per action. Only for
-    # speed.
-    surface: Callable[[Floats, Floats], Floats] | None = None
+    # (actions, contexts) -> mean reward, one row per context, one column per action: the same
+    # numbers as `mean`, faster.
+    surface: Mean | None = None
     scale: float = 1.0  # an error times this is in the problem's own unit
     unit: str = "reward"
 

@@ -41,12 +41,11 @@ def gamma(environment: str, rounds: int) -> float:
 def rate(environment: str, rounds: int, epsilon: float) -> float:
     """sqrt(gamma_T / T) + gamma_T / (T eps), without its constant."""
     g = gamma(environment, rounds)
-    return math.sqrt(g / rounds) + (g / (rounds * epsilon) if math.isfinite(epsilon) else 0.0)
+    return math.sqrt(g / rounds) + g / (rounds * epsilon)
 
 
 def rate_slope(environment: str, rounds: Sequence[int], epsilon: float) -> float:
     """The slope of log(rate) in log(rounds), by least squares over the same rounds as a measured
     one."""
-    return float(
-        np.polyfit(np.log(rounds), np.log([rate(environment, T, epsilon) for T in rounds]), 1)[0]
-    )
+    rates = [rate(environment, T, epsilon) for T in rounds]
+    return float(np.polyfit(np.log(rounds), np.log(rates), 1)[0])

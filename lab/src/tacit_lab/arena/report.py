@@ -23,13 +23,17 @@ def results_json(rows: Sequence[Row]) -> list[dict[str, Any]]:
     for key in sorted(cells.rows):
         learner, environment, rounds, epsilon = key
         error = cells.interval(key)
-        where = {
-            "learner": learner,
-            "environment": environment,
-            "rounds": rounds,
-            "epsilon": finite(epsilon),
-        }
-        found.append(where | {"error_rate": error.mean, "ci": error.ends, "seeds": error.seeds})
+        found.append(
+            {
+                "learner": learner,
+                "environment": environment,
+                "rounds": rounds,
+                "epsilon": finite(epsilon),
+                "error_rate": error.mean,
+                "ci": error.ends,
+                "seeds": error.seeds,
+            }
+        )
     return found
 
 
@@ -39,13 +43,17 @@ def failures_json(failures: Sequence[Row]) -> list[dict[str, Any]]:
 
 def names_json() -> dict[str, Any]:
     """Every learner with what it protects and where it comes from; every environment."""
-    learners = []
-    for key, kind in known_learners().items():
-        words = {
-            name: getattr(kind, name)
-            for name in ("name", "source", "protects", "trust", "counterpart")
+    learners = [
+        {
+            "learner": key,
+            "name": kind.name,
+            "source": kind.source,
+            "protects": kind.protects,
+            "trust": kind.trust,
+            "counterpart": kind.counterpart,
         }
-        learners.append({"learner": key} | words)
+        for key, kind in known_learners().items()
+    ]
     environments = [{"environment": name, "about": ABOUT.get(name, "")} for name in ENVIRONMENTS]
     return {"learners": learners, "environments": environments}
 

@@ -62,8 +62,10 @@ class Journal:
 
     def rows(self) -> list[Row]:
         """The last word on each job."""
+        if not self.path.exists():
+            return []
         found: dict[Job, Row] = {}
-        for line in self.path.read_text().splitlines() if self.path.exists() else ():
+        for line in self.path.read_text().splitlines():
             try:
                 row = json.loads(line)
             except json.JSONDecodeError:
@@ -91,9 +93,8 @@ class Journal:
 def write_table(rows: Sequence[Row], path: Path, schema: pa.Schema) -> None:
     """All of it or nothing: a reader never sees half a table."""
     half = path.with_suffix(".part")
-    pyarrow.parquet.write_table(
-        pa.Table.from_pylist(list(rows), schema=schema), half, compression="zstd"
-    )
+    table = pa.Table.from_pylist(list(rows), schema=schema)
+    pyarrow.parquet.write_table(table, half, compression="zstd")
     half.replace(path)
 
 
@@ -102,8 +103,10 @@ def read_results(path: Path) -> tuple[list[Row], list[Row]]:
     table = path / TABLE if path.is_dir() else path
     if not table.is_file():
         raise InputError(f"{table} is not there: make it with tacit arena --config FILE --out DIR.")
-    failed = table.with_name(FAILED)
     rows = pyarrow.parquet.read_table(table).to_pylist()
     if not rows:
         raise InputError(f"{table} has no rows: run tacit arena first.")
-    return rows, pyarrow.parquet.read_table(failed).to_pylist() if failed.is_file() else []
+    failed = table.with_name(FAILED)
+    if not failed.is_file():
+        return rows, []
+    return rows, pyarrow.parquet.read_table(failed).to_pylist()

@@ -14,8 +14,7 @@ from tacit_lab.arena.results import Journal
 def run(
     config: Config, out: Path, processes: int = 2, progress: Progress = silent
 ) -> tuple[list[Row], list[Row]]:
-    """Runs what `out` does not have yet; returns the results and the failures of this config's
-    jobs.
+    """Runs what `out` does not have yet; returns results and failures of this config's jobs.
 
     Interrupt it at any time: the same call goes on where it stopped.
     """
@@ -37,4 +36,6 @@ def run(
         journal.compact()
     asked = set(config.jobs)
     rows = [row for row in journal.rows() if Job.of(row) in asked]
-    return [row for row in rows if "failure" not in row], [row for row in rows if "failure" in row]
+    results = [row for row in rows if "failure" not in row]
+    failures = [row for row in rows if "failure" in row]
+    return results, failures

@@ -1,22 +1,24 @@
-"""What a table of results has to show: its main setting, its private learners, its curves. Nothing
-here is typed."""
+"""What a table of results has to show: its main setting, its private learners, its curves. No name
+or number of the table is written here."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from tacit_lab.arena.environments import RKHS
+from tacit_lab.arena.environments.rkhs import KERNELS, SIZE_NAMES
 from tacit_lab.arena.job import Row
 from tacit_lab.arena.names import base_and_variant, known_learners
-from tacit_lab.arena.statistics import Cells, Interval, slope
+from tacit_lab.arena.statistics import Cells, Interval, interval, slope
 
-# learners are ours or the paper's if their keys begin with this
-OURS = "tacit"
-PAPER = "usca"
+OURS = "tacit"  # the keys of our learners begin with this
+PAPER = "usca"  # the key of the paper's
 FEWEST = 3  # points that make a curve
 
 
@@ -38,8 +40,8 @@ class Selection:
     @cached_property
     def busiest(self) -> str:
         """The environment with most learners and numbers of rounds: where cost is compared."""
-        played = Counter(name for _, name, _ in {key[:3] for key in self.cells.rows})
-        return max(self.environments, key=lambda name: played[name])
+        times = Counter(name for _, name, _ in {key[:3] for key in self.cells.rows})
+        return max(self.environments, key=lambda name: times[name])
 
     @cached_property
     def private(self) -> list[str]:
@@ -60,17 +62,17 @@ class Selection:
     @cached_property
     def rounds(self) -> int:
         """The number of rounds that most learners played on most environments at that epsilon."""
-        played = Counter(key[2] for key in self.cells.rows if key[3] in (self.epsilon, math.inf))
-        return max(played, key=lambda rounds: (played[rounds], rounds))
+        times = Counter(key[2] for key in self.cells.rows if key[3] in (self.epsilon, math.inf))
+        return max(times, key=lambda rounds: (times[rounds], rounds))
 
     @cached_property
     def common_rounds(self) -> int:
         """The most rounds that every learner played somewhere in the main setting."""
-        played = [
+        rounds_of_each = [
             {key[2] for key in self.cells.rows if key[0] == name and key[3] == self.level(name)}
             for name in self.cells.learners()
         ]
-        return max(set.intersection(*played), default=self.rounds)
+        return max(set.intersection(*rounds_of_each), default=self.rounds)
 
     def level(self, learner: str) -> float:
         """The epsilon to look a learner up under, in the main setting."""
@@ -82,7 +84,9 @@ class Selection:
     def counterpart(self, learner: str) -> str:
         """What it becomes without privacy; itself where that is not known."""
         known = known_learners().get(learner)
-        return (known.counterpart if known is not None else None) or learner
+        if known is None or known.counterpart is None:
+            return learner
+        return known.counterpart
 
     def curve(
         self, learner: str, environment: str, epsilon: float | None = None
@@ -100,6 +104,16 @@ class Selection:
             return None
         return slope({T: self.cells.values((learner, environment, T, level)) for T in rounds})
 
+    def over_seeds(self, learner: str, value: Callable[[Row], float]) -> Interval:
+        """A value of the rows of the main setting: for each seed the mean over environments; the
+        interval is over seeds."""
+        by_seed = defaultdict[int, list[float]](list)
+        for environment in self.environments:
+            key = (learner, environment, self.rounds, self.level(learner))
+            for seed, row in self.cells.rows.get(key, {}).items():
+                by_seed[seed].append(value(row))
+        return interval([float(np.mean(values)) for values in by_seed.values()])
+
     def with_curves(self) -> list[str]:
         """Environments on which some private learner played enough different numbers of rounds,
         RKHS ones first."""
@@ -112,6 +126,15 @@ class Selection:
             )
         ]
         return sorted(found, key=lambda name: (name not in RKHS, name))
+
+    def with_sizes(self) -> list[str]:
+        """Kernels whose functions were played in more than one dimension."""
+        have = set(self.cells.environments())
+        return [
+            kernel
+            for kernel in KERNELS
+            if sum(f"{kernel}-{size}" in have for size in SIZE_NAMES) > 1
+        ]
 
     def with_epsilons(self) -> list[tuple[str, int]]:
         """Environments, and the rounds, at which some private learner met enough different

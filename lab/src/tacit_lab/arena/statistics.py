@@ -38,13 +38,22 @@ class Interval:
 
 
 def interval(values: Sequence[float]) -> Interval:
-    """Student's interval for the mean."""
+    """Student's interval for the mean; NaN throughout where there are no values."""
     n = len(values)
+    if n == 0:
+        return Interval(math.nan, math.nan, math.nan, 0)
     mean = float(np.mean(values))
     if n < 2:
         return Interval(mean, math.nan, math.nan, n)
     half = float(stats.t.ppf((1 + CONFIDENCE) / 2, n - 1) * np.std(values, ddof=1) / math.sqrt(n))
     return Interval(mean, mean - half, mean + half, n)
+
+
+def plus_minus(value: Interval, form: str = ".3f") -> str:
+    """A mean and half its interval; a single seed has none."""
+    if value.ends is None:
+        return f"{value.mean:{form}}"
+    return f"{value.mean:{form}} ± {value.margin:{form}}"
 
 
 class Cells:
@@ -53,9 +62,8 @@ class Cells:
     def __init__(self, rows: Sequence[Row]) -> None:
         self.rows: dict[Key, dict[int, Row]] = defaultdict(dict)
         for row in rows:
-            self.rows[row["learner"], row["environment"], row["rounds"], row["epsilon"]][
-                row["seed"]
-            ] = row
+            key = (row["learner"], row["environment"], row["rounds"], row["epsilon"])
+            self.rows[key][row["seed"]] = row
 
     def values(self, key: Key, column: str = "error_rate") -> dict[int, float]:
         return {seed: row[column] for seed, row in self.rows.get(key, {}).items()}
@@ -89,12 +97,7 @@ class Cells:
 
 def paired(a: Mapping[int, float], b: Mapping[int, float]) -> Interval:
     """The mean of a - b over the seeds that both have."""
-    both = sorted(a.keys() & b.keys())
-    return (
-        interval([a[seed] - b[seed] for seed in both])
-        if both
-        else Interval(math.nan, math.nan, math.nan, 0)
-    )
+    return interval([a[seed] - b[seed] for seed in sorted(a.keys() & b.keys())])
 
 
 def slope(curves: Mapping[int, Mapping[int, float]]) -> Interval:
@@ -110,14 +113,14 @@ def slope(curves: Mapping[int, Mapping[int, float]]) -> Interval:
     n = len(seeds)
     if n < 2:
         return Interval(point, math.nan, math.nan, n)
-    half = interval(
-        [n * point - (n - 1) * _log_slope(rounds, np.delete(table, i, axis=1)) for i in range(n)]
-    ).margin
+    without = [_log_slope(rounds, np.delete(table, i, axis=1)) for i in range(n)]
+    half = interval([n * point - (n - 1) * other for other in without]).margin
     return Interval(point, point - half, point + half, n)
 
 
 def _log_slope(rounds: Sequence[int], table: Floats) -> float:
-    return float(np.polyfit(np.log(rounds), np.log(np.maximum(table.mean(axis=1), SMALLEST)), 1)[0])
+    means = np.maximum(table.mean(axis=1), SMALLEST)
+    return float(np.polyfit(np.log(rounds), np.log(means), 1)[0])
 
 
 @dataclass(frozen=True)
@@ -144,10 +147,14 @@ def ranking(cells: Cells, rounds: int, epsilon: float, environments: Sequence[st
         level = _level(cells, name, rounds, epsilon, environments)
         if level is not None:
             shares[name] = _shares(cells, name, rounds, level, environments)
+    # What all played: from the learner with most cells on, each may take away up to half.
     common: set[Cell] = set()
     for name in sorted(shares, key=lambda name: -len(shares[name])):
-        both = common & set(shares[name]) if common else set(shares[name])
-        common = both if 2 * len(both) >= len(common) else common
+        both = set(shares[name])
+        if common:
+            both &= common
+        if 2 * len(both) >= len(common):
+            common = both
     ranked = {name: table for name, table in shares.items() if common <= set(table)}
     return sorted((_rank(name, ranked, common) for name in ranked), key=lambda rank: rank.left.mean)
 

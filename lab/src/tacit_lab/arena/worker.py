@@ -12,12 +12,10 @@ READY = "ready"
 
 
 def main() -> None:
-    # what a learner prints is no answer
     answers = sys.stdout
-    sys.stdout = sys.stderr
-    print(
-        READY, file=answers, flush=True
-    )  # the clock of the first job starts here, not with Python
+    sys.stdout = sys.stderr  # what a learner prints is no answer
+    # the clock of the first job starts here, not with Python
+    print(READY, file=answers, flush=True)
     for line in sys.stdin:
         row = attempt(Job(**json.loads(line)))
         answers.write(json.dumps(row) + "\n")

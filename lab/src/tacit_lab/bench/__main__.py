@@ -1,4 +1,4 @@
-"""`python -m tacit_lab.bench`: `tacit bench --json` for machines without OpenDP, Arrow and Typer."""
+"""`python -m tacit_lab.bench`: `tacit bench --json` where there is no OpenDP, Arrow or Typer."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ import sys
 
 from tacit_lab.bench.run import measure
 
-parser = argparse.ArgumentParser(description=__doc__)
-for name, default in (
-    ("rank", 1000),
-    ("rows", 100_000),
-    ("points", None),
-    ("most", 1_000_000),
-    ("growth-rank", 100),
-):
-    parser.add_argument(f"--{name}", type=int, default=default)
-parser.add_argument("--device")
-parser.add_argument("--no-peers", dest="compare", action="store_false")
-given = vars(parser.parse_args())
-sys.stdout.write(
-    json.dumps(measure(given.pop("rank"), given.pop("rows"), **given), indent=2) + "\n"
-)
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rank", type=int, default=1000)
+    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--points", type=int)
+    parser.add_argument("--most", type=int, default=1_000_000)
+    parser.add_argument("--growth-rank", type=int, default=100)
+    parser.add_argument("--device")
+    parser.add_argument("--no-peers", dest="compare", action="store_false")
+    result = measure(**vars(parser.parse_args()))
+    sys.stdout.write(json.dumps(result, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -18,7 +18,9 @@ def peers(rank: int, rows: int) -> list[dict[str, Any]]:
     """Microseconds a row, and how many times as long as Tacit's statistic. What is not installed is
     left out."""
     design = work.design(rank, rows, 4096, NUMPY)
-    points, y = (np.concatenate(parts) for parts in zip(*work.records(rows, NUMPY), strict=True))
+    pieces = list(work.records(rows, NUMPY))
+    points = np.concatenate([piece for piece, _ in pieces])
+    y = np.concatenate([rewards for _, rewards in pieces])
     ours = work.seconds(lambda: design.statistic().add_points(points, y), 2) / rows
     found = [
         {

@@ -27,9 +27,12 @@ def measure(
     out."""
     on = engine(device)
     timed = stages(rank, rows, on, device or "numpy", points, progress=progress)
-    sizes = [most // 100, most // 30, most // 10, most // 3, most] if most else []
-    grown = growth(growth_rank, sizes, on, progress=progress) if sizes else None
-    beside = peers(rank, rows) if compare and device is None else []  # last: some need much memory
+    grown = None
+    if most:
+        sizes = [most // 100, most // 30, most // 10, most // 3, most]
+        grown = growth(growth_rank, sizes, on, progress=progress)
+    # last: some of them need much memory
+    beside = peers(rank, rows) if compare and device is None else []
     return {
         "stages": [asdict(stage) for stage in timed],
         "peers": beside,

@@ -91,9 +91,8 @@ def stages(
 
     progress("stages", 0, 3)
     work.design(rank, rows, min(points, 2 * max(2048, on.rows)), on)  # once, so that nothing is new
-    small = work.seconds(
-        lambda: work.design(rank, rows, 2048, on)
-    )  # what does not grow with the public points
+    # what does not grow with the public points
+    small = work.seconds(lambda: work.design(rank, rows, 2048, on))
     made = work.design(rank, rows, 2048, on)
     design = around(lambda: work.seconds(lambda: work.design(rank, rows, points, on))) - small
     # phi (2 D^2), phi phi' (2 D^2); then phi again, q, q phi', q q' (8 D^2)
@@ -104,12 +103,8 @@ def stages(
     contexts = made.problem.contexts.sample_points(DECISIONS, np.random.default_rng(1))
     policy.decide_points(contexts[:10])
     decide = around(lambda: work.seconds(lambda: policy.decide_points(contexts), 2))
-    note(
-        "10 000 decisions, 256 candidates",
-        DECISIONS,
-        decide,
-        2.0 * rank * len(policy._menu) * DECISIONS,
-    )
+    flops = 2.0 * rank * len(policy._menu) * DECISIONS
+    note("10 000 decisions, 256 candidates", DECISIONS, decide, flops)
     return found
 
 

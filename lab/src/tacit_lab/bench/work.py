@@ -18,9 +18,8 @@ from tacit.numerics.engine import Engine
 from tacit.problem import Problem
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
-PIECE = (
-    2**20
-)  # records made at a time, a multiple of every block: memory does not grow with their number
+# Records made at a time, a multiple of every block: memory does not grow with their number.
+PIECE = 2**20
 SLICE = 2**16  # records added at a time on a CPU
 
 

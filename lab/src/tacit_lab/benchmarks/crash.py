@@ -4,7 +4,8 @@ Three writers share a database and are killed (SIGKILL) again and again, each ti
 one.
 
 ledger   they spend under ids that they have in common; every draw is fresh randomness, so a second
-draw shows study    they ask and tell until the horizon is full, then release
+         draw shows
+study    they ask and tell until the horizon is full, then release
 
 Whatever a writer was answered it notes in a file of its own. At the end the notes are held against
 the database.
@@ -49,14 +50,9 @@ from tacit.study import store
 
 WRITERS = 3
 KILLS_PER_DATABASE = 20
-BACK = (
-    0,
-    0,
-    0,
-    1,
-    2,
-)  # how far behind the latest request id a writer asks: they meet, and ask again
-LOOKS = 2  # releases of a study
+# How far behind the latest request id a writer asks: they meet, and ask again.
+BACK = (0, 0, 0, 1, 2)
+RELEASES = 2  # of a study, one for each of its passes
 HORIZON = 40
 PROBLEM = Problem(Box([0.0], [1.0], ["dose"]), Box([0.0], [1.0], ["age"]), Matern(2.5, 0.5))
 SMALL: dict[str, Any] = {"rank": 6, "tau": 10.0, "public_points": 1000, "rng": 0}
@@ -70,9 +66,8 @@ class Result:
     kills: int
     answers: int  # that a writer was given
     refused: int  # because the budget, or the horizon, was used up
-    interrupted: (
-        int  # charges without a result, or rounds without a reward, that dead writers left behind
-    )
+    # charges without a result, or rounds without a reward, that dead writers left behind
+    interrupted: int
     seconds: float
     conflicts: int  # different answers to one question
     lost: int  # answers that the database does not know of
@@ -83,10 +78,9 @@ class Result:
         return not (self.conflicts or self.lost or self.overspends)
 
     def __add__(self, other: Result) -> Result:
-        counts = [f.name for f in fields(self) if f.name != "what"]
-        return Result(
-            self.what, **{name: getattr(self, name) + getattr(other, name) for name in counts}
-        )
+        names = [field.name for field in fields(self) if field.name != "what"]
+        counts = {name: getattr(self, name) + getattr(other, name) for name in names}
+        return Result(self.what, **counts)
 
 
 # -- ledgers that can be fooled -------------------------------------------------------------------
@@ -127,10 +121,11 @@ class TwoPayments(Ledger):
     never pays."""
 
     def _charge(self, charge: dict[str, Any], event: Event, *_rest: Any) -> bytes | None:
+        answer = self.stored(charge["request"])
+        if answer is not None:
+            return answer
         accounts = cohorts_table
         charges = tables._charges
-        if (answer := self.stored(charge["request"])) is not None:
-            return answer
         account = self.account()
         charge = charge | {"cost": cost_of(event, account.measure)}
         if account.spent + charge["cost"] > account.cap:
@@ -138,17 +133,13 @@ class TwoPayments(Ledger):
         number = select(func.count()).select_from(charges).scalar_subquery() + 1
         new = insert(charges).values(charge | {"number": number, "created": time.time()})
         known = select(charges.c.request).where(charges.c.request == charge["request"])
-        if (
-            perform(self._engine, lambda c: c.execute(known).first() or c.execute(new).rowcount)
-            == 1
-        ):
+        written = perform(
+            self._engine, lambda c: c.execute(known).first() or c.execute(new).rowcount
+        )
+        if written == 1:
             time.sleep(0.001)
-            perform(
-                self._engine,
-                lambda c: c.execute(
-                    update(accounts).values(spent=accounts.c.spent + charge["cost"])
-                ),
-            )
+            pay = update(accounts).values(spent=accounts.c.spent + charge["cost"])
+            perform(self._engine, lambda c: c.execute(pay))
         return None
 
 
@@ -164,7 +155,7 @@ LEDGERS: dict[str, type[Ledger]] = {
 
 
 class Notes:
-    """What one writer was told, line by line. A line is one system call: it is there or it is not."""
+    """What one writer was answered. A line is one system call: it is there or it is not."""
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -199,25 +190,24 @@ def spend_for_ever(url: str, kind: str, notes: Notes, seed: int, latest: Any) ->
 
 
 def study_for_ever(url: str, notes: Notes, seed: int) -> None:
-    bandit = Study.open(url)
+    study = Study.open(url)
     rng = random.Random(seed)
     while True:
         size = rng.choice((1, 1, 3))
         try:
-            ids = [
-                decision.id for decision in bandit.ask_many([[rng.random()] for _ in range(size)])
-            ]
+            decisions = study.ask_many([[rng.random()] for _ in range(size)])
         except StateError:
             notes.write("refused")
             if size == 1:
-                weights = bandit.release().posterior.weights
+                weights = study.release().posterior.weights
                 notes.write("released", hashlib.sha256(weights.tobytes()).hexdigest())
             continue
+        ids = [decision.id for decision in decisions]
         rewards = [rng.random() for _ in ids]
-        told = [f"{name}={reward!r}" for name, reward in zip(ids, rewards, strict=True)]
-        notes.write("asked", *told)
-        bandit.tell_many(ids, rewards)
-        notes.write("told", *told)
+        batch = [f"{name}={reward!r}" for name, reward in zip(ids, rewards, strict=True)]
+        notes.write("asked", *batch)
+        study.tell_many(ids, rewards)
+        notes.write("told", *batch)
 
 
 # -- the killer -----------------------------------------------------------------------------------
@@ -245,23 +235,24 @@ def hunt(
             time.sleep(rng.uniform(0.005, 0.1))
             if any(process.exitcode is not None for process, _ in writers):
                 raise SystemExit("a writer died by itself: see above.")
+            # who has begun to write notes; now and then all of them are killed together
             busy = [
                 i for i, (_, path) in enumerate(writers) if path.exists() and path.stat().st_size
             ]
             victims = busy if rng.random() < 0.15 else rng.sample(busy, min(1, len(busy)))
-            for i in victims[:kills]:
+            victims = victims[:kills]
+            for i in victims:
                 writers[i][0].kill()
-            for i in victims[:kills]:
+            for i in victims:
                 writers[i][0].join()
                 writers[i] = start()
-            kills -= len(victims[:kills])
+            kills -= len(victims)
     finally:
         for process, _ in writers:
             process.kill()
             process.join()
-    return [
-        line.split() for path in paths if path.exists() for line in path.read_text().splitlines()
-    ]
+    written = [path.read_text() for path in paths if path.exists()]
+    return [line.split() for text in written for line in text.splitlines()]
 
 
 # -- what must hold -------------------------------------------------------------------------------
@@ -270,9 +261,8 @@ def hunt(
 def ledger_episode(url: str, folder: Path, kills: int, kind: str, rng: random.Random) -> Result:
     cap = rng.randint(5, 25)
     Ledger.create(url, Budget(epsilon=float(cap)))
-    # without a lock, which a killed writer would keep
+    latest = RawValue("q", 0)  # without a lock, which a killed writer would keep
     begun = time.perf_counter()
-    latest = RawValue("q", 0)
     lines = hunt(
         lambda notes, seed: spend_for_ever(url, kind, notes, seed, latest), folder, kills, rng
     )
@@ -285,10 +275,9 @@ def ledger_episode(url: str, folder: Path, kills: int, kind: str, rng: random.Ra
     rows = perform(connect(url), lambda c: c.execute(select(tables._charges)).all())
     stored = {row.request: row.result and bytes(row.result).hex() for row in rows}
     ledger = Ledger.open(url)
-    for number in (
-        int(row.request[1:]) for row in rows
-    ):  # once more, now that all is quiet: free, and the same
-        answers[f"r{number}"].add(ask(ledger, number, lambda: os.urandom(16)))
+    for row in rows:  # once more, now that all is quiet: free, and the same
+        number = int(row.request[1:])
+        answers[row.request].add(ask(ledger, number, lambda: os.urandom(16)))
     spent = ledger.account().spent
     return Result(
         what="ledger",
@@ -307,7 +296,7 @@ def ledger_episode(url: str, folder: Path, kills: int, kind: str, rng: random.Ra
 
 
 def study_episode(url: str, folder: Path, kills: int, rng: random.Random) -> Result:
-    bandit = Study.create(url, PROBLEM, horizon=HORIZON, budget=Budget(rho=0.5), **SMALL)
+    study = Study.create(url, PROBLEM, horizon=HORIZON, budget=Budget(rho=0.5), **SMALL)
     begun = time.perf_counter()
     lines = hunt(lambda notes, seed: study_for_ever(url, notes, seed), folder, kills, rng)
     seconds = time.perf_counter() - begun
@@ -321,8 +310,11 @@ def study_episode(url: str, folder: Path, kills: int, rng: random.Random) -> Res
     policies = {rest[0] for word, *rest in lines if word == "released"}
     tells = [_scaled(rest) for word, *rest in lines if word == "told"]
     asks = [_scaled(rest) for word, *rest in lines if word == "asked"]
-    charges = len(bandit.ledger.charges())
+    charges = len(study.ledger.charges())
     known = [batch for batch in asks if all(name in rounds for name in batch)]
+    torn = sum(not _whole(batch, rounds) for batch in known)
+    forgotten = sum(not _kept(batch, rounds) for batch in tells)
+    in_order = [row.number for row in rows] == list(range(1, len(rows) + 1))
     return Result(
         what="study",
         kills=kills,
@@ -330,42 +322,34 @@ def study_episode(url: str, folder: Path, kills: int, rng: random.Random) -> Res
         refused=sum(line[0] == "refused" for line in lines),
         interrupted=sum(not row.told for row in rows),
         seconds=seconds,
-        conflicts=max(0, len(policies) - 1) + sum(not _whole(batch, rounds) for batch in known),
-        lost=len(asks)
-        - len(known)
-        + sum(not _kept(batch, rounds) for batch in tells)
-        + (charges < LOOKS * bool(policies)),
-        overspends=int(
-            [row.number for row in rows] != list(range(1, len(rows) + 1)) or len(rows) > HORIZON
-        )
-        + (charges > LOOKS),
+        conflicts=max(0, len(policies) - 1) + torn,
+        lost=len(asks) - len(known) + forgotten + (charges < RELEASES * bool(policies)),
+        overspends=int(not in_order or len(rows) > HORIZON) + (charges > RELEASES),
     )
 
 
-def _scaled(told: list[str]) -> dict[str, float]:
+def _scaled(batch: list[str]) -> dict[str, float]:
     """Rewards by round, as the database holds them."""
-    pairs = [word.split("=") for word in told]
-    return {
-        name: float(PROBLEM.scale_reward(np.array([float(reward)]))[0]) for name, reward in pairs
-    }
+    rewards = {}
+    for word in batch:
+        name, reward = word.split("=")
+        rewards[name] = float(PROBLEM.scale_reward(np.array([float(reward)]))[0])
+    return rewards
 
 
 def _whole(batch: dict[str, float], rounds: dict[str, Any]) -> bool:
     """Asked in a row; told all together, with these rewards, or not at all."""
     numbers = [rounds[name].number for name in batch]
-    told = [
-        rounds[name].reward == reward if rounds[name].told else None
-        for name, reward in batch.items()
-    ]
-    return numbers == list(range(numbers[0], numbers[0] + len(batch))) and (
-        all(told) or set(told) == {None}
-    )
+    in_a_row = numbers == list(range(numbers[0], numbers[0] + len(batch)))
+    untold = not any(rounds[name].told for name in batch)
+    return in_a_row and (untold or _kept(batch, rounds))
 
 
 def _kept(batch: dict[str, float], rounds: dict[str, Any]) -> bool:
+    """Told all together, with these rewards."""
     return all(
-        name in rounds and rounds[name].told and rounds[name].reward == batch[name]
-        for name in batch
+        name in rounds and rounds[name].told and rounds[name].reward == reward
+        for name, reward in batch.items()
     )
 
 
@@ -389,14 +373,16 @@ def measure(what: str, kills: int, kind: str, url: str | None, rng: random.Rando
         for left in range(kills, 0, -KILLS_PER_DATABASE):
             folder = Path(temporary) / f"{what}-{left}"
             folder.mkdir()
-            args = (next(supply), folder, min(left, KILLS_PER_DATABASE))
-            results.append(
-                ledger_episode(*args, kind, rng) if what == "ledger" else study_episode(*args, rng)
-            )
+            database = next(supply)
+            now = min(left, KILLS_PER_DATABASE)
+            if what == "ledger":
+                results.append(ledger_episode(database, folder, now, kind, rng))
+            else:
+                results.append(study_episode(database, folder, now, rng))
             if not results[-1].holds:
                 break
         if url:
-            next(supply)
+            next(supply)  # empties it
     return sum(results[1:], results[0])
 
 
@@ -405,26 +391,13 @@ def table(results: list[Result]) -> Table:
     shown = Table(
         title=title, box=box.SIMPLE, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False
     )
-    for name in (
-        "",
-        "kills",
-        "answers",
-        "refused",
-        "conflicts",
-        "lost",
-        "overspends",
-        "seconds",
-        "",
-    ):
-        shown.add_column(name, justify="right", no_wrap=True)
-    for r in results:
-        counts = (r.kills, r.answers, r.refused, r.conflicts, r.lost, r.overspends)
-        shown.add_row(
-            r.what,
-            *(f"{n:,}" for n in counts),
-            f"{r.seconds:.1f}",
-            "holds" if r.holds else "BROKEN",
-        )
+    counted = ("kills", "answers", "refused", "conflicts", "lost", "overspends")
+    for heading in ("", *counted, "seconds", ""):
+        shown.add_column(heading, justify="right", no_wrap=True)
+    for result in results:
+        counts = [f"{getattr(result, name):,}" for name in counted]
+        verdict = "holds" if result.holds else "BROKEN"
+        shown.add_row(result.what, *counts, f"{result.seconds:.1f}", verdict)
     return shown
 
 

@@ -1,18 +1,22 @@
 """Decoders side by side on the same studies: does the default ever lose to USCA's own?
 
-    python -m tacit_lab.benchmarks.decoders [--functions 20] [--warfarin PATH/iwpc.csv] [--json] [--markdown docs/decoding.md]
+    python -m tacit_lab.benchmarks.decoders [--functions 20] [--warfarin PATH/iwpc.csv] [--json]
+                                            [--markdown docs/decoding.md]
 
-| column | release | decoder |
-|---|---|---|
-| published | none: each decision by the exponential mechanism, tau = 1, no clip (its expected error) | USCA |
-| its best tau | the same with tau chosen before the data, as `usca` does in the arena | USCA |
-| USCA | the influences alone | USCA's own, `A' bhat` |
-| told uniform | influences and energy | Bayes, believes that contexts are uniform |
-| one pass | influences, energy and counts of contexts, all from the same budget | Bayes, learns who came |
-| default | the same from a part of the budget, then what it got wrong from the rest | Bayes, learns who came |
-| told the truth | as the default, with fewer counts | Bayes, was told the law of contexts |
-| USCA, told wrong | the influences alone, of a design that expects others than come | USCA's own |
-| told wrong | as told the truth | Bayes, was told the same wrong law |
+Columns, with what is released and what decodes it:
+
+published         nothing is released: each decision is one draw of the exponential mechanism with
+                  tau = 1 and no clip (its expected error); USCA
+its best tau      the same with tau chosen before the data, as `usca` does in the arena
+USCA              the influences alone; USCA's own decoder, `A' bhat`
+told uniform      influences and energy; Bayes, believes that contexts are uniform
+one pass          influences, energy and counts of contexts, all from the same budget; Bayes, learns
+                  the law of contexts
+default           the same from a part of the budget, then the residuals from the rest; Bayes,
+                  learns the law of contexts
+told the truth    as the default, with fewer counts; Bayes, was told the law of contexts
+USCA, told wrong  the influences alone, of a design that expects other contexts; USCA's own decoder
+told wrong        as told the truth; Bayes, was told the same wrong law
 
 The wrong law crowds where few of those who come are. The error is the reward lost per decision
 (rewards in [-1, 1], delta 1e-6). The command fails if the default is worse than USCA's own decoder
@@ -34,7 +38,6 @@ import numpy as np
 import typer
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 
 import tacit
 from tacit import Statistic
@@ -46,7 +49,7 @@ from tacit_lab.arena.environments.making import telling
 from tacit_lab.arena.learners.usca import best_tau
 from tacit_lab.arena.protocol import Setting
 from tacit_lab.benchmarks import warfarin
-from tacit_lab.benchmarks.pages import put_table
+from tacit_lab.benchmarks.pages import print_table, put_table
 
 Collect = Callable[[tacit.Design], Statistic]
 PUBLISHED = ["published", "its best tau"]
@@ -61,10 +64,11 @@ COLUMNS = [
     "told wrong",
 ]
 NOISE = 0.1
-BUMPS = 40
-LARGEST = 0.9
-SIDE = 101
-ALLOWED = 0.005
+BUMPS = 40  # of which a reward function is made
+LARGEST = 0.9  # its largest absolute value
+SIDE = 101  # of the grid of actions and contexts
+VISITORS = 200  # contexts that are decided for
+ALLOWED = 0.005  # by which the default may be worse
 
 
 def uniform(n: int, rng: Rng) -> Floats:
@@ -125,24 +129,33 @@ class Errors:
     )
 
     def mean(self, column: str) -> float:
-        return float(np.mean(self.by_column[column])) if self.by_column[column] else math.nan
+        """NaN where the column was not measured."""
+        values = self.by_column[column]
+        return float(np.mean(values)) if values else math.nan
 
     def standard_error(self, column: str) -> float:
         values = self.by_column[column]
-        return float(np.std(values, ddof=1) / len(values) ** 0.5) if len(values) > 1 else math.nan
+        if len(values) < 2:
+            return math.nan
+        return float(np.std(values, ddof=1) / len(values) ** 0.5)
+
+    def cell(self, column: str) -> str:
+        if math.isnan(self.mean(column)):
+            return ""
+        return f"{self.mean(column):.4f} ± {self.standard_error(column):.4f}"
 
     @property
     def holds(self) -> bool:
-        return all(
-            self.mean(ours) <= self.mean(theirs) + ALLOWED
-            for ours, theirs in (("default", "USCA"), ("told wrong", "USCA, told wrong"))
+        return (
+            self.mean("default") <= self.mean("USCA") + ALLOWED
+            and self.mean("told wrong") <= self.mean("USCA, told wrong") + ALLOWED
         )
 
 
 def designs(
     problem: tacit.Problem, truth: Any, horizon: int, epsilon: float, rng: Rng
 ) -> dict[str, tacit.Design]:
-    """What each column releases."""
+    """The design of each column; `truth` is the generator of those who really come."""
     given: dict[str, Any] = {"horizon": horizon, "budget": tacit.Budget(epsilon, 1e-6), "rng": rng}
     told = replace(problem, generator=truth)
     misled = telling(problem, lambda n, rng: elsewhere(problem, n, rng))
@@ -165,14 +178,11 @@ def decided(design: tacit.Design, column: str, collect: Collect, rng: Rng) -> ta
     released = simulate_gaussian(collect(design)._sum, design.budget, rng)
     policy = tacit.Policy.from_release(design, released)
     if column.startswith("USCA"):
-        return replace(
-            policy, posterior=replace(policy.posterior, weights=usca_weights(design, released))
-        )
-    return (
-        policy
-        if design.whole is None
-        else collect(tacit.refine(design, policy)).simulate_release(rng)
-    )
+        posterior = replace(policy.posterior, weights=usca_weights(design, released))
+        return replace(policy, posterior=posterior)
+    if design.whole is None:  # planned for one pass
+        return policy
+    return collect(tacit.refine(design, policy)).simulate_release(rng)
 
 
 def published_error(
@@ -211,9 +221,9 @@ def simulate(world: World, functions: int) -> Errors:
         weights = rng.normal(size=BUMPS)
         every = np.column_stack([np.repeat(side, SIDE), np.tile(side, SIDE)])
         weights *= LARGEST / np.abs(truth(every, centres) @ weights).max()
-        visitors = world.contexts(200, rng)
-        grid = np.column_stack([np.repeat(side, 200), np.tile(visitors[:, 0], SIDE)])
-        table = (truth(grid, centres) @ weights).reshape(SIDE, 200)  # (action, visitor)
+        visitors = world.contexts(VISITORS, rng)
+        grid = np.column_stack([np.repeat(side, VISITORS), np.tile(visitors[:, 0], SIDE)])
+        table = (truth(grid, centres) @ weights).reshape(SIDE, VISITORS)  # (action, visitor)
         points = np.hstack([rng.random((world.rounds, 1)), world.contexts(world.rounds, rng)])
         y = np.clip(truth(points, centres) @ weights + NOISE * rng.normal(size=len(points)), -1, 1)
 
@@ -224,15 +234,12 @@ def simulate(world: World, functions: int) -> Errors:
 
         for column, design in built.items():
             if column in PUBLISHED:
-                errors.by_column[column].append(
-                    published_error(design, collect(design), table, grid, world.epsilon)
-                )
-                continue
-            chosen = decided(design, column, collect, rng).decide_points(visitors)
-            value = truth(np.hstack([chosen, visitors]), centres) @ weights
-            errors.by_column[column].append(
-                float(np.mean(np.maximum(table.max(axis=0), value) - value))
-            )
+                error = published_error(design, collect(design), table, grid, world.epsilon)
+            else:
+                chosen = decided(design, column, collect, rng).decide_points(visitors)
+                value = truth(np.hstack([chosen, visitors]), centres) @ weights
+                error = float(np.mean(np.maximum(table.max(axis=0), value) - value))
+            errors.by_column[column].append(error)
     return errors
 
 
@@ -245,40 +252,28 @@ def dosing(path: Path, epsilon: float) -> Errors:
     for held_out in track(range(warfarin.FOLDS), errors.name, console=Console(stderr=True)):
         train = fold != held_out
         test = fold == held_out
-        came, comes = (
-            {name: column[at] for name, column in contexts.items()} for at in (train, test)
-        )
+        seen = {name: column[train] for name, column in contexts.items()}
+        fresh = {name: column[test] for name, column in contexts.items()}
         doses = rng.uniform(0, 100, int(train.sum()))
+        rewards = warfarin.reward(doses, right[train])
         # As if a public table had the law of those who come: a copy, since the records themselves
         # would be refused.
-        public = tacit.contexts.PublicSample({name: column.copy() for name, column in came.items()})
-        for column, design in designs(
-            warfarin.problem(False), public, len(doses), epsilon, rng
-        ).items():
+        public = tacit.contexts.PublicSample({name: column.copy() for name, column in seen.items()})
+        built = designs(warfarin.problem(False), public, len(doses), epsilon, rng)
+
+        def collect(
+            design: tacit.Design, doses: Floats = doses, seen: Any = seen, rewards: Floats = rewards
+        ) -> Statistic:
+            return design.statistic().add(doses, seen, rewards)
+
+        for column, design in built.items():
             if column in PUBLISHED:
                 continue
-
-            def collect(
-                design: tacit.Design, doses: Floats = doses, came: Any = came, train: Any = train
-            ) -> Statistic:
-                return design.statistic().add(doses, came, warfarin.reward(doses, right[train]))
-
             for _ in range(2):
-                chosen = decided(design, column, collect, rng).decide(comes)["dose"]
-                errors.by_column[column].append(
-                    1.0 - float(warfarin.reward(chosen, right[test]).mean())
-                )
+                chosen = decided(design, column, collect, rng).decide(fresh)["dose"]
+                error = 1.0 - float(warfarin.reward(chosen, right[test]).mean())
+                errors.by_column[column].append(error)
     return errors
-
-
-def row(errors: Errors) -> list[str]:
-    cells = [
-        ""
-        if math.isnan(errors.mean(c))
-        else f"{errors.mean(c):.4f} ± {errors.standard_error(c):.4f}"
-        for c in COLUMNS
-    ]
-    return [errors.name, *cells]
 
 
 def main(
@@ -298,31 +293,24 @@ def main(
     results = [simulate(world, functions) for world in WORLDS if only in world.name]
     if patients is not None:
         results += [dosing(patients, epsilon) for epsilon in (1.0, 0.3)]
+    rows = [[errors.name, *map(errors.cell, COLUMNS)] for errors in results]
     if as_json:
-        print(
-            json.dumps(
-                [
-                    {"world": e.name} | {c: e.mean(c) for c in COLUMNS} | {"holds": e.holds}
-                    for e in results
-                ]
-            )
-        )
-    else:
-        shown = Table(title="Reward lost per decision")
-        for name in ["", *COLUMNS]:
-            shown.add_column(name)
+        found = []
         for errors in results:
-            shown.add_row(*row(errors))
-        Console(width=150).print(shown)
+            means = {column: errors.mean(column) for column in COLUMNS}
+            found.append({"world": errors.name, **means, "holds": errors.holds})
+        print(json.dumps(found))
+    else:
+        print_table("Reward lost per decision", ["", *COLUMNS], rows, width=150)
     if page is not None:
-        put_table(page, "decoders.py", ["", *COLUMNS], [row(errors) for errors in results])
-    far = [
-        e.mean(c) >= 4 * e.mean("default")
-        for c in PUBLISHED
-        for e in results
-        if e.name == "reference"
+        put_table(page, "decoders.py", ["", *COLUMNS], rows)
+    far_enough = [
+        errors.mean(column) >= 4 * errors.mean("default")
+        for errors in results
+        if errors.name == "reference"
+        for column in PUBLISHED
     ]
-    if not all(e.holds for e in results) or not all(far):
+    if not all(errors.holds for errors in results) or not all(far_enough):
         sys.exit(1)
 
 

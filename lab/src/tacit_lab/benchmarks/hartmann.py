@@ -24,17 +24,16 @@ import numpy as np
 import typer
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 
 import tacit
 from tacit._typing import Floats
-from tacit_lab.benchmarks.pages import put_table
+from tacit_lab.benchmarks.pages import print_table, put_table
 
 ROUNDS = 50
 CONTEXTS = 10
 NOISE = 0.1
 PUBLISHED = {10.0: 0.699, 30.0: 0.583, 50.0: 0.577}
-# the values of the function
+# the range of the function's values
 LOW = 0.0
 HIGH = 3.74
 ALPHA = np.array([1.0, 1.2, 3.0, 3.2])
@@ -91,9 +90,30 @@ def study(
     return regrets, random
 
 
-def cells(r: dict[str, Any]) -> list[str]:
-    ours = f"{r['regret']:.3f} ± {r['standard_error']:.3f}"
-    return [f"{r['epsilon']:g}", ours, f"{r['published']:.3f}", f"{r['random']:.3f}"]
+def cells(row: dict[str, Any]) -> list[str]:
+    ours = f"{row['regret']:.3f} ± {row['standard_error']:.3f}"
+    return [f"{row['epsilon']:g}", ours, f"{row['published']:.3f}", f"{row['random']:.3f}"]
+
+
+def measure(epsilon: float, lengthscale: float, studies: int) -> dict[str, Any]:
+    """Many studies at one epsilon, beside the published figure."""
+    rng = np.random.default_rng(1)
+    design = design_for(epsilon, lengthscale, rng)
+    found = []
+    random = []
+    with tempfile.TemporaryDirectory() as folder:
+        for i in track(range(studies), f"epsilon {epsilon:g}", console=Console(stderr=True)):
+            url = f"sqlite:///{Path(folder) / f'{i}.db'}"
+            regrets, uniform = study(design, epsilon, url, rng)
+            found.append(float(np.mean(regrets)))
+            random += uniform
+    return {
+        "epsilon": epsilon,
+        "regret": float(np.mean(found)),
+        "standard_error": float(np.std(found, ddof=1) / len(found) ** 0.5),
+        "random": float(np.mean(random)),
+        "published": PUBLISHED[epsilon],
+    }
 
 
 HEADER = ["epsilon", "Tacit", "published", "random play"]
@@ -109,41 +129,15 @@ def main(
 ) -> None:
     """Decide for single contexts under pure epsilon after 50 rounds, and compare with the published
     regret."""
-    rows: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory() as folder:
-        for epsilon, published in PUBLISHED.items():
-            rng = np.random.default_rng(1)
-            design = design_for(epsilon, lengthscale, rng)
-            found = []
-            random = []
-            for i in track(range(studies), f"epsilon {epsilon:g}", console=Console(stderr=True)):
-                regrets, uniform = study(
-                    design, epsilon, f"sqlite:///{Path(folder) / f'{epsilon}-{i}.db'}", rng
-                )
-                found.append(float(np.mean(regrets)))
-                random += uniform
-            error = float(np.std(found, ddof=1) / len(found) ** 0.5)
-            rows.append(
-                {
-                    "epsilon": epsilon,
-                    "regret": float(np.mean(found)),
-                    "standard_error": error,
-                    "random": float(np.mean(random)),
-                    "published": published,
-                }
-            )
+    rows = [measure(epsilon, lengthscale, studies) for epsilon in PUBLISHED]
     if as_json:
         print(json.dumps(rows, indent=2))
     else:
-        table = Table(title=f"Regret of one decision, Hartmann-4, {ROUNDS} rounds, pure epsilon")
-        for name in HEADER:
-            table.add_column(name, justify="right")
-        for r in rows:
-            table.add_row(*cells(r))
-        Console().print(table)
+        title = f"Regret of one decision, Hartmann-4, {ROUNDS} rounds, pure epsilon"
+        print_table(title, HEADER, [cells(row) for row in rows])
     if page is not None:
-        put_table(page, "hartmann.py", HEADER, [cells(r) for r in rows])
-    if any(r["regret"] > r["published"] for r in rows):
+        put_table(page, "hartmann.py", HEADER, [cells(row) for row in rows])
+    if any(row["regret"] > row["published"] for row in rows):
         sys.exit(1)
 
 

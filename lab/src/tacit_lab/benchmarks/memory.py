@@ -19,11 +19,11 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import typer
-from rich.console import Console
-from rich.table import Table
 
+from tacit_lab.benchmarks.pages import print_table
 from tacit_lab.benchmarks.resume import PROBLEM, make_table
 
+# Runs the command line and then says, as the last line of stderr, the peak in MiB.
 FIT = """
 import sys
 from tacit.cli import main
@@ -39,31 +39,20 @@ def peak(folder: Path, rows: int, rank: int, release: bool) -> dict[str, Any]:
     log = folder / f"{rows}.parquet"
     checkpoint = folder / f"{rows}.partial"
     pq.write_table(make_table(rows), log, row_group_size=rows)
-    options = [
-        "--rank",
-        str(rank),
-        "--out",
-        str(folder / str(rows)),
-        "--checkpoint",
-        str(checkpoint),
-        "--json",
-    ]
+    options = ["--rank", str(rank), "--checkpoint", str(checkpoint), "--json"]
+    options += ["--out", str(folder / str(rows))]
+    if not release:
+        options.append("--collect-only")
     command = [sys.executable, "-c", FIT, "fit", str(folder / "problem.toml"), str(log), *options]
     begun = time.perf_counter()
-    done = subprocess.run(
-        command if release else [*command, "--collect-only"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(done.stderr)
     seconds = time.perf_counter() - begun
-    told = json.loads(done.stdout)
     return {
         "rows": rows,
         "file_mb": log.stat().st_size / 1e6,
-        "rank": told["rank"],
+        "rank": json.loads(done.stdout)["rank"],
         "released": release,
         "seconds": seconds,
         "peak_mib": float(done.stderr.splitlines()[-1]),
@@ -86,14 +75,11 @@ def main(
     if to_json:
         print(json.dumps({"fits": measured}, indent=2))
         return
-    table = Table(title="Peak memory of a fit")
-    for column in measured[0]:
-        table.add_column(column, justify="right")
-    for row in measured:
-        table.add_row(
-            *(f"{value:,.0f}" if isinstance(value, float) else str(value) for value in row.values())
-        )
-    Console().print(table)
+    print_table("Peak memory of a fit", list(measured[0]), [_cells(fit) for fit in measured])
+
+
+def _cells(fit: dict[str, Any]) -> list[str]:
+    return [f"{value:,.0f}" if isinstance(value, float) else str(value) for value in fit.values()]
 
 
 if __name__ == "__main__":

@@ -15,35 +15,47 @@ import typer
 
 from tacit_lab.benchmarks.pages import put_table
 
+STAGES = ["stage", "machine", "rows", "rank", "seconds", "GFLOP/s", "share of the product rate"]
+GROWTH = ["machine", "rounds", "rank", "exponent", "peak MiB of the process"]
+PEERS = ["", "machine", "rows", "rank", "times as long a row as Tacit's statistic"]
 
-def stage_cells(s: dict[str, Any]) -> list[str]:
-    rows = f"{s['rows']:,}"
-    share = f"{s['gemm_fraction']:.0%}"
+
+def stage_cells(stage: dict[str, Any]) -> list[str]:
     return [
-        s["stage"],
-        s["device"],
-        rows,
-        str(s["rank"]),
-        f"{s['seconds']:.3g}",
-        f"{s['gflops']:,.0f}",
-        share,
+        stage["stage"],
+        stage["device"],
+        f"{stage['rows']:,}",
+        str(stage["rank"]),
+        f"{stage['seconds']:.3g}",
+        f"{stage['gflops']:,.0f}",
+        f"{stage['gemm_fraction']:.0%}",
     ]
 
 
-def growth_cells(device: str, run: dict[str, Any]) -> list[str]:
-    g = run["growth"]
-    span = f"{g['rounds'][0]:,} to {g['rounds'][-1]:,}"
+def growth_cells(run: dict[str, Any]) -> list[str]:
+    growth = run["growth"]
     return [
-        device,
-        span,
-        str(g["rank"]),
+        machine(run),
+        f"{growth['rounds'][0]:,} to {growth['rounds'][-1]:,}",
+        str(growth["rank"]),
         f"{run['growth_exponent']:.2f}",
-        f"{max(g['peak_mib']):,.0f}",
+        f"{max(growth['peak_mib']):,.0f}",
     ]
 
 
-def peer_cells(device: str, p: dict[str, Any]) -> list[str]:
-    return [p["peer"], device, f"{p['rows']:,}", str(p["rank"]), f"{p['times_tacit']:.3g}"]
+def peer_cells(run: dict[str, Any], peer: dict[str, Any]) -> list[str]:
+    return [
+        peer["peer"],
+        machine(run),
+        f"{peer['rows']:,}",
+        str(peer["rank"]),
+        f"{peer['times_tacit']:.3g}",
+    ]
+
+
+def machine(run: dict[str, Any]) -> str:
+    name: str = run["stages"][0]["device"]
+    return name
 
 
 def main(
@@ -52,20 +64,12 @@ def main(
 ) -> None:
     """Put stored figures into the page."""
     stored = [json.loads(path.read_text()) for path in sorted(runs)]
-    devices = [run["stages"][0]["device"] for run in stored]
-    header = ["stage", "machine", "rows", "rank", "seconds", "GFLOP/s", "share of the product rate"]
-    put_table(page, "stages", header, [stage_cells(s) for run in stored for s in run["stages"]])
-    grown = [growth_cells(d, run) for d, run in zip(devices, stored, strict=True) if run["growth"]]
-    put_table(
-        page, "growth", ["machine", "rounds", "rank", "exponent", "peak MiB of the process"], grown
-    )
-    peers = [peer_cells(d, p) for d, run in zip(devices, stored, strict=True) for p in run["peers"]]
-    put_table(
-        page,
-        "peers",
-        ["", "machine", "rows", "rank", "times as long a row as Tacit's statistic"],
-        peers,
-    )
+    stages = [stage_cells(stage) for run in stored for stage in run["stages"]]
+    growth = [growth_cells(run) for run in stored if run["growth"]]
+    peers = [peer_cells(run, peer) for run in stored for peer in run["peers"]]
+    put_table(page, "stages", STAGES, stages)
+    put_table(page, "growth", GROWTH, growth)
+    put_table(page, "peers", PEERS, peers)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Planned against measured: is the error that `tacit plan` promises the error that a study then
 has?
 
-    python -m tacit_lab.benchmarks.planned [--passes 2] [--quick] [--json] [--store FILE] [--markdown docs/planning.md]
+    python -m tacit_lab.benchmarks.planned [--passes 2] [--quick] [--json] [--store FILE]
+                                           [--markdown docs/planning.md]
 
 For each setting reward functions are drawn from the prior (standard deviation 0.3, noise 0.3 around
 it, rewards in [-1, 1]); every function is a new study with fresh rewards, two passes at them, and
@@ -16,6 +17,7 @@ import json
 import multiprocessing
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,19 +26,18 @@ import numpy as np
 import typer
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 
 import tacit
 from tacit._typing import Floats
 from tacit.kernels import RBF, Kernel, Matern
-from tacit_lab.benchmarks.pages import put_table
+from tacit_lab.benchmarks.pages import print_table, put_table
 
-NOISE = 0.3
-SIGNAL = NOISE
+SIGNAL = 0.3  # standard deviation of reward functions
+NOISE = 0.3  # and of rewards around them
 DELTA = 1e-6
 WAVES = 3000  # of which a reward function is made
-CONTEXTS = 200
-WITHIN = 0.3
+CONTEXTS = 200  # that are decided for
+WITHIN = 0.3  # by which the ratio of measured to planned error may differ from 1
 KERNELS: dict[str, dict[int, Kernel]] = {
     "Matern-5/2": {2: Matern(2.5, 0.3), 5: Matern(2.5, 0.6)},
     "RBF": {2: RBF(0.3), 5: RBF(0.6)},
@@ -115,9 +116,8 @@ class Waves:
         for d in (setting.actions, setting.contexts):
             o = rng.normal(size=(WAVES, d)) / np.asarray(kernel.lengthscale)
             if isinstance(kernel, Matern):
-                o /= np.sqrt(
-                    rng.chisquare(2 * kernel.smoothness, size=(WAVES, 1)) / (2 * kernel.smoothness)
-                )
+                degrees = 2 * kernel.smoothness
+                o /= np.sqrt(rng.chisquare(degrees, size=(WAVES, 1)) / degrees)
             blocks.append(o)
         self.O = np.hstack(blocks)
         self.b = 2 * np.pi * rng.random(WAVES)
@@ -151,6 +151,10 @@ def lost(policy: tacit.Policy, waves: Waves, i: int, contexts: Floats, best: Flo
     return float(np.mean(np.maximum(best[:, i], value) - value))
 
 
+def standard_error(values: Sequence[float]) -> float:
+    return float(np.std(values, ddof=1) / np.sqrt(len(values)))
+
+
 def measure(setting: Setting, passes: int) -> Result:
     rng = np.random.default_rng(7)
     problem = problem_of(setting)
@@ -176,9 +180,12 @@ def measure(setting: Setting, passes: int) -> Result:
         if passes == 2:
             policy = released(tacit.refine(design, policy), points, y, rng)
         errors.append(lost(policy, waves, i, contexts, best))
-    spread = float(np.std(errors, ddof=1) / np.sqrt(len(errors)))
     return Result(
-        setting, forecast.expected_error, float(np.mean(errors)), spread, forecast.uniform_error
+        setting=setting,
+        planned=forecast.expected_error,
+        measured=float(np.mean(errors)),
+        standard_error=standard_error(errors),
+        uniform=forecast.uniform_error,
     )
 
 
@@ -197,10 +204,16 @@ def cells(result: Result) -> list[str]:
 
 
 def read(store: Path | None, passes: int) -> dict[Setting, Result]:
-    lines = store.read_text().splitlines() if store is not None and store.exists() else []
-    rows = [row for row in map(json.loads, lines) if row.pop("passes") == passes]
-    results = [Result(**row | {"setting": Setting(**row["setting"])}) for row in rows]
-    return {result.setting: result for result in results}
+    """What an earlier run has stored for so many passes."""
+    if store is None or not store.exists():
+        return {}
+    results = {}
+    for line in store.read_text().splitlines():
+        row = json.loads(line)
+        setting = Setting(**row.pop("setting"))
+        if row.pop("passes") == passes:
+            results[setting] = Result(setting, **row)
+    return results
 
 
 HEADER = [
@@ -244,12 +257,8 @@ def main(
         rows: list[Any] = [asdict(r) | {"ratio": r.ratio, "holds": r.holds} for r in results]
         print(json.dumps(rows, indent=2))
     else:
-        table = Table(title="Error per decision: planned before the data, measured after")
-        for name in HEADER:
-            table.add_column(name, justify="right")
-        for result in results:
-            table.add_row(*cells(result))
-        Console().print(table)
+        title = "Error per decision: planned before the data, measured after"
+        print_table(title, HEADER, [cells(result) for result in results])
     if page is not None:
         put_table(page, f"planned.py --passes {passes}", HEADER, [cells(r) for r in results])
     if not quick and not all(r.holds for r in results):

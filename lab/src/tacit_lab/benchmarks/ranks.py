@@ -1,6 +1,7 @@
 """How many landmarks are enough? The same studies with a different number of them.
 
-    python -m tacit_lab.benchmarks.ranks [--rounds 1000000] [--functions 4] [--json] [--markdown docs/planning.md] 500 1000
+    python -m tacit_lab.benchmarks.ranks [--rounds 1000000] [--functions 4] [--json]
+                                         [--markdown docs/planning.md] 500 1000
 
 Reward functions of a Matern-5/2 kernel on 2 + 3 dimensions as in planned.py, two passes at epsilon
 1. Seconds are those of two passes and their decoding, as a ratio to the first row.
@@ -20,7 +21,7 @@ from rich.console import Console
 from rich.progress import track
 
 import tacit
-from tacit_lab.benchmarks.pages import put_table
+from tacit_lab.benchmarks.pages import print_table, put_table
 from tacit_lab.benchmarks.planned import (
     CONTEXTS,
     DELTA,
@@ -32,6 +33,7 @@ from tacit_lab.benchmarks.planned import (
     lost,
     problem_of,
     released,
+    standard_error,
 )
 
 
@@ -55,9 +57,8 @@ class Studies:
         rng = np.random.default_rng(2)
         self.waves = Waves(self.setting, functions, np.random.default_rng(1))
         self.points = rng.random((rounds, self.problem.dimension))
-        self.y = np.clip(
-            self.waves(self.points) + NOISE * rng.normal(size=(rounds, functions)), -1.0, 1.0
-        )
+        rewards = self.waves(self.points) + NOISE * rng.normal(size=(rounds, functions))
+        self.y = np.clip(rewards, -1.0, 1.0)
         self.contexts = rng.random((CONTEXTS, self.setting.contexts))
         self.best = best_on_menu(self.problem, self.waves, self.contexts)
 
@@ -73,14 +74,13 @@ class Studies:
             policy = released(tacit.refine(design, policy), self.points, y, rng)
             errors.append(lost(policy, self.waves, i, self.contexts, self.best))
         seconds = (time.perf_counter() - began) / len(errors)
-        spread = float(np.std(errors, ddof=1) / np.sqrt(len(errors)))
         return Result(
-            rank,
-            float(np.mean(errors)),
-            spread,
-            forecast.expected_error,
-            forecast.limited_by,
-            seconds,
+            rank=rank,
+            error=float(np.mean(errors)),
+            standard_error=standard_error(errors),
+            planned=forecast.expected_error,
+            limited_by=forecast.limited_by,
+            seconds=seconds,
         )
 
 
@@ -116,8 +116,7 @@ def main(
     if as_json:
         print(json.dumps({"rounds": rounds, "results": [asdict(r) for r in results]}, indent=2))
         return
-    for row in [HEADER, *rows]:
-        print("  ".join(cell.ljust(18) for cell in row))
+    print_table("Landmarks", HEADER, rows)
 
 
 if __name__ == "__main__":

@@ -31,14 +31,13 @@ from tacit._typing import Floats, Rng
 Function = Callable[[Floats], Floats]
 
 KERNEL = Joint(Matern(2.5, 0.3))
-BUMPS = 40
-LARGEST = 0.9
+BUMPS = 40  # of which a reward function is made
+LARGEST = 0.9  # its largest absolute value
 NOISE = 0.1
 DELTA = 1e-6
 GRID = np.linspace(0.0, 1.0, 201)
-CELLS = np.stack(np.meshgrid(GRID, GRID, indexing="ij"), axis=-1).reshape(
-    -1, 2
-)  # all (action, context) pairs
+# all (action, context) pairs
+CELLS = np.stack(np.meshgrid(GRID, GRID, indexing="ij"), axis=-1).reshape(-1, 2)
 
 
 @dataclass(frozen=True)
@@ -143,11 +142,18 @@ def table(results: list[Result]) -> Table:
     shown = Table(title=title, box=box.SIMPLE, collapse_padding=True)
     for column in ("rounds", "epsilon", "rank", "error rate", "uniform", "floor", "", "seconds"):
         shown.add_column(column, justify="right", no_wrap=True)
-    for r in results:
-        s = r.setting
-        setting = (f"{s.horizon:,}", f"{s.epsilon:g}", str(r.rank))
-        errors = (f"{r.error:.4f} ± {r.standard_error:.4f}", f"{r.uniform:.3f}", f"{s.floor:g}")
-        shown.add_row(*setting, *errors, "holds" if r.holds else "BROKEN", f"{r.seconds:.1f}")
+    for result in results:
+        setting = result.setting
+        shown.add_row(
+            f"{setting.horizon:,}",
+            f"{setting.epsilon:g}",
+            str(result.rank),
+            f"{result.error:.4f} ± {result.standard_error:.4f}",
+            f"{result.uniform:.3f}",
+            f"{setting.floor:g}",
+            "holds" if result.holds else "BROKEN",
+            f"{result.seconds:.1f}",
+        )
     return shown
 
 

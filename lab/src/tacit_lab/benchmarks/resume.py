@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -60,10 +61,10 @@ lengthscale = 0.3
 epsilon = 1.0
 delta = 1e-6
 """
-# saves to wait for, and seconds after the last of them, at most
-SAVES = 4
-AFTER_SAVE = 0.15
-PIECE = 4096  # rows; 65,536 otherwise
+SAVES = 4  # to wait for, at most, before a kill
+AFTER_SAVE = 0.15  # seconds after the last of them, at most
+PIECE = 4096  # rows read at a time; 65,536 otherwise
+# The command line, which reads small pieces and keeps its checkpoint.
 FIT = f"""
 import tacit.logs.columns
 from tacit.logs import Checkpoint
@@ -72,6 +73,7 @@ Checkpoint.forget = lambda checkpoint: None  # there is a sum in it to compare
 from tacit.cli import main
 main()
 """
+# Prepended to the program: what is noted lags one save behind the sums.
 BROKEN = """
 from tacit.logs.counting import Work
 notes = Work.notes
@@ -110,9 +112,8 @@ def make_table(rows: int) -> pa.Table:
     low = np.array([0.0, 18, 40, 0])
     high = np.array([100.0, 95, 140, 1])
     values = low + (high - low) * rng.random((rows, 4))
-    return pa.table(
-        {name: values[:, i] for i, name in enumerate(("dose", "age", "weight", "reward"))}
-    )
+    names = ("dose", "age", "weight", "reward")
+    return pa.table({name: values[:, i] for i, name in enumerate(names)})
 
 
 def make_logs(folder: Path, rows: int) -> list[Path]:
@@ -135,27 +136,11 @@ class Fit:
         self.checkpoint = folder / f"{name}.partial"
         self.ledger = f"sqlite:///{folder}/study.db"
         self.options = ["--collect-only"]
-        options = [
-            "--rank",
-            str(rank),
-            "--engine",
-            engine,
-            "--save-every",
-            "0",
-            "--json",
-            "--ledger",
-            self.ledger,
-        ]
-        options += ["--out", str(folder / name), "--checkpoint", str(self.checkpoint)]
-        self._command = [
-            sys.executable,
-            "-c",
-            program,
-            "fit",
-            str(folder / "problem.toml"),
-            *map(str, logs),
-            *options,
-        ]
+        files = [str(folder / "problem.toml"), *map(str, logs)]
+        fixed = ["--rank", str(rank), "--engine", engine, "--save-every", "0", "--json"]
+        fixed += ["--ledger", self.ledger, "--out", str(folder / name)]
+        fixed += ["--checkpoint", str(self.checkpoint)]
+        self._command = [sys.executable, "-c", program, "fit", *files, *fixed]
 
     def start(self) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
@@ -181,20 +166,22 @@ class Fit:
             return int(file["sum.records"]), file["sum.total"].tolist()
 
     def saved(self) -> int:
-        """When it last was."""
+        """When the checkpoint was last written; 0 if never."""
         return self.checkpoint.stat().st_mtime_ns if self.checkpoint.exists() else 0
 
     def stage(self, rows: int) -> str:
+        """How far the checkpoint is, of so many rows in all."""
         if not self.checkpoint.exists():
             return "before the first save"
         with np.load(self.checkpoint) as file:
-            look = "second pass" if "design.earlier_weights" in file else "first pass"
-        counted = sum(
-            b - a for spans in load_about(self.checkpoint)["counted"].values() for a, b in spans
-        )
-        return f"{look} " + (
-            "not begun" if not counted else "complete" if counted == rows else "under way"
-        )
+            name = "second pass" if "design.earlier_weights" in file else "first pass"
+        spans_by_file = load_about(self.checkpoint)["counted"].values()
+        counted = sum(end - start for spans in spans_by_file for start, end in spans)
+        if counted == 0:
+            return f"{name} not begun"
+        if counted == rows:
+            return f"{name} complete"
+        return f"{name} under way"
 
 
 def kill_once(fit: Fit, startup: float, rng: random.Random) -> bool:
@@ -223,11 +210,12 @@ def measure(
         logs = make_logs(folder, rows)
         clean = Fit(folder, logs, "clean", rank, "local", FIT)
         startup = clean.finish()
-        fit = Fit(folder, logs, "killed", rank, engine, BROKEN + FIT if broken else FIT)
+        program = BROKEN + FIT if broken else FIT
+        fit = Fit(folder, logs, "killed", rank, engine, program)
         begun = time.perf_counter()
         killed = 0
         half = 0
-        stages = dict[str, int]()
+        stages = Counter[str]()
 
         def kill(times: int) -> None:
             nonlocal killed, half
@@ -237,7 +225,7 @@ def measure(
                         "a fit got to its end before it was killed: give it more --rows."
                     )
                 killed += 1
-                stages[fit.stage(rows)] = stages.get(fit.stage(rows), 0) + 1
+                stages[fit.stage(rows)] += 1
                 half += len(list(folder.glob(".killed.partial.*.part")))
             fit.finish()
 
@@ -245,14 +233,25 @@ def measure(
         same = fit.total() == clean.total()
         paid = 0
         if same:  # else there is nothing to go on with
+            # from here on both release
             clean.options = []
-            fit.options = clean.options
+            fit.options = []
             kill(kills // 2)
             paid = len(Ledger.open(fit.ledger).charges())
             clean.finish()
             same = fit.total() == clean.total()
         taken = time.perf_counter() - begun
-        return Result(rows, rank, killed, stages, half, taken, fit.total()[0], same, paid)
+        return Result(
+            rows=rows,
+            rank=rank,
+            kills=killed,
+            stages=dict(stages),
+            half_written=half,
+            seconds=taken,
+            rows_counted=fit.total()[0],
+            same_sum=same,
+            charges=paid,
+        )
 
 
 def main(
@@ -272,13 +271,13 @@ def main(
         where = ", ".join(f"{count} {stage}" for stage, count in sorted(result.stages.items()))
         console = Console(soft_wrap=True)
         console.print(
-            f"{result.kills} kills of a fit of {rows:,} rows at rank {rank} ({result.seconds:.0f} "
-            f"s): {where}"
+            f"{result.kills} kills of a fit of {rows:,} rows at rank {rank} "
+            f"({result.seconds:.0f} s): {where}"
         )
         console.print(f"{result.half_written} of them left a checkpoint half written")
         console.print(
-            f"rows in the sum: {result.rows_counted:,}; the same sum as a clean run: "
-            f"{result.same_sum}; "
+            f"rows in the sum: {result.rows_counted:,}; "
+            f"the same sum as a clean run: {result.same_sum}; "
             f"charges for two passes: {result.charges}"
         )
     if not result.holds:

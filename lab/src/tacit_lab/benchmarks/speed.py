@@ -1,38 +1,28 @@
 """How fast each stage is, as a ratio to this machine's own float64 matrix product in the same run.
 
-python -m tacit_lab.benchmarks.speed [--rank 500] [--rows 100000] [--json]
+    python -m tacit_lab.benchmarks.speed [--rank 500] [--rows 100000] [--json]
+
+`make bench` runs it. `tacit bench` measures the heavy stages more carefully, and on a GPU.
 """
 
 from __future__ import annotations
 
 import json
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.table import Table
 
 import tacit
 from tacit.core.events import Gaussian, PermuteAndFlip
 from tacit.core.noise import discrete_gaussian
 from tacit.core.selection import integer_weights, noisy_max, sensitivity
+from tacit_lab.bench.work import seconds
+from tacit_lab.benchmarks.pages import print_table
 
 BUDGET = tacit.Budget(epsilon=1.0, delta=1e-6)
-
-
-def seconds(work: Callable[[], Any], repeats: int = 1) -> float:
-    """The best of a few runs: the machine is shared."""
-    times = []
-    for _ in range(repeats):
-        started = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - started)
-    return min(times)
 
 
 def gemm_seconds_per_row(rank: int) -> float:
@@ -80,37 +70,18 @@ def stages(rank: int, rows: int) -> list[dict[str, Any]]:
     noise = Gaussian(2**25, 2.0**27)
     gaussian = seconds(lambda: discrete_gaussian(np.zeros(1000, dtype=np.int64), noise), 3)
     pure = seconds(lambda: pure_decision(10_000, 1000), 2)
+
+    def stage(name: str, spent: float, handled: float) -> dict[str, Any]:
+        """A stage that handled so many rows in so many seconds."""
+        ratio = spent / handled / product
+        return {"stage": name, "rank": design.rank, "seconds": spent, "products": ratio}
+
     return [
-        {
-            "stage": "design, 50 000 public points",
-            "rank": design.rank,
-            "seconds": build,
-            "products": build / 1e5 / product,
-        },
-        {
-            "stage": f"statistic, {rows} records",
-            "rank": design.rank,
-            "seconds": add,
-            "products": add / rows / product,
-        },
-        {
-            "stage": "release and decode",
-            "rank": design.rank,
-            "seconds": release,
-            "products": release / rank / product,
-        },
-        {
-            "stage": "one decision, 256 candidates",
-            "rank": design.rank,
-            "seconds": one,
-            "products": one / product,
-        },
-        {
-            "stage": "10 000 decisions",
-            "rank": design.rank,
-            "seconds": batch,
-            "products": batch / 1e4 / product,
-        },
+        stage("design, 50 000 public points", build, 1e5),  # two passes over the points
+        stage(f"statistic, {rows} records", add, rows),
+        stage("release and decode", release, rank),
+        stage("one decision, 256 candidates", one, 1),
+        stage("10 000 decisions", batch, 1e4),
         {
             "stage": "discrete Gaussian, rank 1000",
             "rank": 1000,
@@ -145,15 +116,12 @@ def main(
     if as_json:
         print(json.dumps({"stages": measured}, indent=2))
         return
-    table = Table(
-        title="Cost per row, in units of the machine's own rank x rank product for that row"
-    )
-    for column in ("stage", "rank", "seconds", "products per row"):
-        table.add_column(column, justify="left" if column == "stage" else "right")
+    cells = []
     for row in measured:
         ratio = "" if row["products"] is None else f"{row['products']:.2f}"
-        table.add_row(row["stage"], str(row["rank"]), f"{row['seconds']:.4f}", ratio)
-    Console().print(table)
+        cells.append([row["stage"], str(row["rank"]), f"{row['seconds']:.4f}", ratio])
+    title = "Cost per row, in units of the machine's own rank x rank product for that row"
+    print_table(title, ["stage", "rank", "seconds", "products per row"], cells)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,11 @@ seen.
 
 The file is the International Warfarin Pharmacogenetics Consortium data set (5700 patients, 63
 columns), published by PharmGKB under "IWPC data set"; save its table as CSV. Every patient in a
-training fold plays one round with a uniformly random dose; the reward is `1 - min(1, |dose - right
-dose| / 30)`, known for every dose. 5-fold cross-validation.
+training fold plays one round with a uniformly random dose. The reward is known for every dose:
+
+    1 - min(1, |dose - right dose| / 30)
+
+The policies are measured by 5-fold cross-validation.
 
 Two settings are measured: with a context generator made of public facts (age, height and weight of
 adults, genotype shares), and with none, where a share of the same budget learns who came. Each
@@ -25,15 +28,15 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.table import Table
 
 import tacit
 from tacit._typing import Floats
 from tacit_lab.arena.environments.warfarin import SOURCE, population, warfarin_problem
 from tacit_lab.arena.environments.warfarin import load as parse
+from tacit_lab.benchmarks.pages import print_table
 
 FOLDS = 5
+DELTA = 1e-6
 
 
 def load(path: Path) -> tuple[dict[str, Any], Floats]:
@@ -65,23 +68,17 @@ def cross_validate(
         for held_out in range(FOLDS):
             train = fold != held_out
             test = fold == held_out
-            budget = tacit.Budget(epsilon=epsilon, delta=1e-6)
+            budget = tacit.Budget(epsilon=epsilon, delta=DELTA)
             design = tacit.Design.build(
                 given, horizon=int(train.sum()), budget=budget, rng=rng, rank=300, passes=2
             )
             doses = rng.uniform(0, 100, int(train.sum()))
             seen = {name: column[train] for name, column in contexts.items()}
+            fresh = {name: column[test] for name, column in contexts.items()}
             rewards = reward(doses, right[train])
             first = design.statistic().add(doses, seen, rewards).simulate_release(rng)
-            policy = (
-                tacit.refine(design, first)
-                .statistic()
-                .add(doses, seen, rewards)
-                .simulate_release(rng)
-            )
-            chosen = policy.decide({name: column[test] for name, column in contexts.items()})[
-                "dose"
-            ]
+            second = tacit.refine(design, first).statistic().add(doses, seen, rewards)
+            chosen = second.simulate_release(rng).decide(fresh)["dose"]
             found.append(float(reward(chosen, right[test]).mean()))
     return found
 
@@ -99,29 +96,18 @@ def main(
     for public, advantage in product((True, False), (False, True)):
         found = cross_validate(contexts, right, problem(public, advantage), epsilon, repeats)
         name = f"private, {'public' if public else 'no'} generator" + ", advantage" * advantage
-        rows.append(
-            {
-                "policy": name,
-                "reward": float(np.mean(found)),
-                "se": float(np.std(found) / len(found) ** 0.5),
-            }
-        )
+        error = float(np.std(found) / len(found) ** 0.5)
+        rows.append({"policy": name, "reward": float(np.mean(found)), "se": error})
+    setting = {"epsilon": epsilon, "delta": DELTA, "patients": len(right)}
     if as_json:
-        print(
-            json.dumps(
-                {"epsilon": epsilon, "delta": 1e-6, "patients": len(right), "results": rows},
-                indent=2,
-            )
-        )
+        print(json.dumps(setting | {"results": rows}, indent=2))
         return
-    table = Table(
-        title=f"Mean reward on held-out patients, epsilon {epsilon:g}, delta 1e-6, {len(right)} patients"
+    title = (
+        f"Mean reward on held-out patients, epsilon {epsilon:g}, delta {DELTA:g}, "
+        f"{len(right)} patients"
     )
-    for column in ("policy", "reward", "standard error"):
-        table.add_column(column)
-    for row in rows:
-        table.add_row(row["policy"], f"{row['reward']:.4f}", f"{row['se']:.4f}")
-    Console().print(table)
+    cells = [[row["policy"], f"{row['reward']:.4f}", f"{row['se']:.4f}"] for row in rows]
+    print_table(title, ["policy", "reward", "standard error"], cells)
 
 
 if __name__ == "__main__":

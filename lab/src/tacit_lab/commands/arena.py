@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 app = typer.Typer(invoke_without_command=True, no_args_is_help=True)
 OUT = Path("out/arena")
 Several = list[str] | None
-MOST_COLUMNS = 4
+Results = Annotated[
+    Path, typer.Argument(help="A folder that tacit arena wrote, or its results.parquet.")
+]
+MOST_COLUMNS = 4  # environments that each have a column of their own
 
 
 @app.callback()
@@ -75,8 +78,8 @@ def arena(
     tacit arena figures out/arena     draw it
     tacit arena study out/arena       write it up
 
-    Add @wrong or @none to an environment's name to give its learner a wrong law of contexts, or
-    none.
+    Add @wrong or @none to an environment's name to give its learner a wrong law of
+    contexts, or none.
     """
     if context.invoked_subcommand is not None:
         return
@@ -87,47 +90,51 @@ def arena(
     if names:
         _list(json)
         return
-    _run(
-        _config(quick, config, learner, environment, rounds, epsilon, seeds), quick, to, jobs, json
-    )
+    wanted = _config(quick, config, learner, environment, rounds, epsilon, seeds)
+    _run(wanted, quick, to, jobs, json)
 
 
 @app.command()
 def figures(
-    results: Annotated[
-        Path, typer.Argument(help="A folder that tacit arena wrote, or its results.parquet.")
-    ] = OUT,
+    results: Results = OUT,
     to: Annotated[Path, typer.Option("--out", help="The folder for the figures.")] = Path(
         "docs/images/arena"
     ),
     json: Json = False,
 ) -> None:
-    """Draw error against rounds, epsilon and dimension, cost, and the ranking. Needs the extra
-    `plot`."""
+    """Draw error against rounds, epsilon and dimension, cost, and the ranking."""
     from tacit_lab.arena.figures import draw_all
     from tacit_lab.arena.results import read_results
 
-    written = [str(path) for path in draw_all(read_results(results)[0], to)]
-    emit({"figures": written}) if json else out.print("\n".join(written), soft_wrap=True)
+    rows, _ = read_results(results)
+    written = [str(path) for path in draw_all(rows, to)]
+    if json:
+        emit({"figures": written})
+    else:
+        out.print("\n".join(written), soft_wrap=True)
 
 
 @app.command()
 def study(
-    results: Annotated[
-        Path, typer.Argument(help="A folder that tacit arena wrote, or its results.parquet.")
-    ] = OUT,
+    results: Results = OUT,
     to: Annotated[Path, typer.Option("--out", help="The Markdown file to write.")] = Path(
         "docs/study.md"
     ),
     json: Json = False,
 ) -> None:
-    """Write the study: setting, findings, what did not work. Every number in it comes from the
-    table."""
+    """Write the study: setting, findings, what did not work.
+
+    Every number in it comes from the table.
+    """
     from tacit_lab.arena.results import read_results
     from tacit_lab.arena.study import write_study
 
-    write_study(*read_results(results), to, results)
-    emit({"study": str(to)}) if json else out.print(str(to), soft_wrap=True)
+    rows, failures = read_results(results)
+    write_study(rows, failures, to, results)
+    if json:
+        emit({"study": str(to)})
+    else:
+        out.print(str(to), soft_wrap=True)
 
 
 def _config(
@@ -143,42 +150,40 @@ def _config(
 
     if quick + (file is not None) + bool(learners or environments) != 1:
         raise InputError(
-            "say one of --quick, --config FILE, or --learner and --environment; --list prints the "
-            "names."
+            "say one of --quick, --config FILE, or --learner and --environment; "
+            "--list prints the names."
         )
     if quick:
         return quick_config()
     if file is not None:
         return read_config(file)
     run: dict[str, Any] = {
+        "learners": learners or "all",
+        "environments": environments or ["matern52-1+1"],
         "rounds": rounds or [1000],
         "epsilons": epsilons or [1.0],
-        "learners": learners or "all",
     }
-    return parse(
-        {"seeds": seeds, "runs": [run | {"environments": environments or ["matern52-1+1"]}]},
-        "the command",
-    )
+    return parse({"seeds": seeds, "runs": [run]}, "the command")
 
 
 def _run(config: Config, quick: bool, to: Path | None, processes: int, json: bool) -> None:
     from tacit_lab.arena.report import failures_json, results_json
     from tacit_lab.arena.run import run
 
+    # a quick run keeps its rows only where it was told to
+    kept = to if quick else to or OUT
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as temporary, progress(json) as show:
-        folder = to or (Path(temporary) if quick else OUT)
-        rows, failures = run(config, folder, processes, show)
+        rows, failures = run(config, kept or Path(temporary), processes, show)
     seconds = time.perf_counter() - started
     if json:
-        kept = None if quick and to is None else str(folder)
         found = {"results": results_json(rows), "failures": failures_json(failures)}
-        emit(found | {"seconds": seconds, "out": kept})
+        emit(found | {"seconds": seconds, "out": None if kept is None else str(kept)})
     else:
         _show(rows, failures)
         out.print(f"{len(rows)} rows, {len(failures)} failures ({seconds:.0f} s).", highlight=False)
-        if not (quick and to is None):
-            err.print(f"Results: {folder}")
+        if kept is not None:
+            err.print(f"Results: {kept}")
     if not rows:
         raise typer.Exit(1)
 
@@ -207,16 +212,15 @@ def _show(rows: list[Row], failures: list[Row]) -> None:
     settings = {(row["rounds"], row["epsilon"]) for row in rows if is_private(row["learner"])}
     for rounds, epsilon in sorted(settings or {(row["rounds"], math.inf) for row in rows}):
         _rank(cells, rounds, epsilon)
-    for sentence in sorted(
-        {f"{row['learner']} on {row['environment']}: {row['failure']}" for row in failures}
-    ):
+    sentences = {f"{row['learner']} on {row['environment']}: {row['failure']}" for row in failures}
+    for sentence in sorted(sentences):
         err.print(f"failed: {sentence}", style="red", highlight=False, markup=False, soft_wrap=True)
 
 
 def _rank(cells: Cells, rounds: int, epsilon: float) -> None:
     """A few environments each have a column; many are only averaged."""
     from tacit_lab.arena.names import is_private
-    from tacit_lab.arena.statistics import ranking
+    from tacit_lab.arena.statistics import plus_minus, ranking
 
     environments = [name for name in cells.environments() if rounds in cells.rounds(name)]
     columns = environments if len(environments) <= MOST_COLUMNS else []
@@ -224,17 +228,14 @@ def _rank(cells: Cells, rounds: int, epsilon: float) -> None:
     for rank in ranking(cells, rounds, epsilon, environments):
         private = is_private(rank.learner)
         level = epsilon if private else math.inf
-        errors = [_plus_minus(cells, (rank.learner, name, rounds, level)) for name in columns]
-        left = f"{rank.left.mean:.0%}" + (
-            "" if rank.left.ends is None else f" ± {rank.left.margin:.0%}"
-        )
+        errors = [_error(cells, (rank.learner, name, rounds, level)) for name in columns]
+        left = plus_minus(rank.left, ".0%")
         shown.append([rank.learner, "yes" if private else "", left, *errors])
     title = f"Error rate after {rounds:,} rounds, epsilon {epsilon:g}, 95 % intervals over seeds"
     table(title, ["learner", "private", "of uniform play's", *columns], shown)
 
 
-def _plus_minus(cells: Cells, key: Key) -> str:
-    if key not in cells.rows:
-        return "-"
-    error = cells.interval(key)
-    return f"{error.mean:.3f}" + ("" if error.ends is None else f" ± {error.margin:.3f}")
+def _error(cells: Cells, key: Key) -> str:
+    from tacit_lab.arena.statistics import plus_minus
+
+    return plus_minus(cells.interval(key)) if key in cells.rows else "-"

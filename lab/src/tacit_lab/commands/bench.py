@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -34,11 +34,10 @@ def bench(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Time every heavy stage as a share of this machine's own float64 matrix-product rate, in one
-    run.
+    """Time every heavy stage beside this machine's own float64 matrix product, in one run.
 
-    Times depend on the machine; the share says how much of it is used. Growth is fitted from 10^5
-    rounds (or a hundredth of --most) upwards on a log scale: an exponent of 1 is linear.
+    Times depend on the machine; the share of the product's rate says how much of it is used.
+    Growth is fitted from a hundredth of --most upwards on a log scale: an exponent of 1 is linear.
     """
     from tacit_lab.bench import Growth, measure
 
@@ -53,66 +52,76 @@ def bench(
             growth_rank=growth_rank,
             progress=show,
         )
-    timed = result["stages"]
-    beside = result["peers"]
-    grown = Growth(**result["growth"]) if result["growth"] else None
-    if figure is not None and grown is not None:
-        _draw(grown, figure)
+    growth = Growth(**result["growth"]) if result["growth"] else None
+    if figure is not None and growth is not None:
+        _draw(growth, figure)
     if json:
         emit(result)
         return
-    table(
-        "Heavy stages",
-        ["stage", "device", "rows", "rank", "seconds", "GFLOP/s", "of a product's rate"],
-        [
-            [
-                s["stage"],
-                s["device"],
-                f"{s['rows']:,}",
-                str(s["rank"]),
-                f"{s['seconds']:.3g}",
-                f"{s['gflops']:.0f}",
-                f"{s['gemm_fraction']:.0%}",
-            ]
-            for s in timed
-        ],
-    )
-    if beside:
-        rows_ = [
-            [p["peer"], f"{p['rows']:,}", f"{p['us_per_row']:.3g}", f"{p['times_tacit']:.3g}"]
-            for p in beside
-        ]
-        table("Others on the same rows", ["", "rows", "us a row", "times as long"], rows_)
-    if grown:
-        sizes_ = [
-            [f"{t:,}", f"{s:.3g}", f"{m:.0f}"]
-            for t, s, m in zip(grown.rounds, grown.seconds, grown.peak_mib, strict=True)
-        ]
-        table(f"Growth at rank {grown.rank}", ["rounds", "seconds", "peak MiB"], sizes_)
-        out.print(f"cost grows as rounds^{grown.exponent:.3f}")
+    _show_stages(result["stages"])
+    if result["peers"]:
+        _show_peers(result["peers"])
+    if growth is not None:
+        _show_growth(growth)
     if figure is not None:
         err.print(f"Figure: {figure}")
 
 
-def _draw(grown: Growth, path: Path) -> None:
+def _show_stages(stages: list[dict[str, Any]]) -> None:
+    header = ["stage", "device", "rows", "rank", "seconds", "GFLOP/s", "of a product's rate"]
+    cells = [
+        [
+            stage["stage"],
+            stage["device"],
+            f"{stage['rows']:,}",
+            str(stage["rank"]),
+            f"{stage['seconds']:.3g}",
+            f"{stage['gflops']:.0f}",
+            f"{stage['gemm_fraction']:.0%}",
+        ]
+        for stage in stages
+    ]
+    table("Heavy stages", header, cells)
+
+
+def _show_peers(peers: list[dict[str, Any]]) -> None:
+    cells = [
+        [
+            peer["peer"],
+            f"{peer['rows']:,}",
+            f"{peer['us_per_row']:.3g}",
+            f"{peer['times_tacit']:.3g}",
+        ]
+        for peer in peers
+    ]
+    table("Others on the same rows", ["", "rows", "us a row", "times as long"], cells)
+
+
+def _show_growth(growth: Growth) -> None:
+    measured = zip(growth.rounds, growth.seconds, growth.peak_mib, strict=True)
+    cells = [[f"{rounds:,}", f"{seconds:.3g}", f"{peak:.0f}"] for rounds, seconds, peak in measured]
+    table(f"Growth at rank {growth.rank}", ["rounds", "seconds", "peak MiB"], cells)
+    out.print(f"cost grows as rounds^{growth.exponent:.3f}")
+
+
+def _draw(growth: Growth, path: Path) -> None:
     """Cost against rounds on log-log axes, with the fitted line."""
     import numpy as np
+    from matplotlib.figure import Figure
 
-    from tacit.errors import InputError, MissingExtraError
+    from tacit.errors import InputError
 
     if path.suffix not in (".png", ".svg"):
         raise InputError(f"{path} should end in .png or .svg.")
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("figures need matplotlib: install tacit[plot].") from None
     picture = Figure(figsize=(6, 4), layout="constrained")
     axes = picture.subplots()
-    rounds = np.array(grown.rounds, dtype=float)
-    seconds = np.array(grown.seconds)
-    slope, level = np.polyfit(np.log(rounds), np.log(seconds), 1)
-    axes.loglog(rounds, np.exp(level) * rounds**slope, color="#c2410c", label=f"rounds^{slope:.2f}")
-    axes.loglog(rounds, seconds, "o", color="#0b6e8f", label=f"statistic, rank {grown.rank}")
+    rounds = np.array(growth.rounds, dtype=float)
+    seconds = np.array(growth.seconds)
+    slope, intercept = np.polyfit(np.log(rounds), np.log(seconds), 1)
+    axes.loglog(
+        rounds, np.exp(intercept) * rounds**slope, color="#c2410c", label=f"rounds^{slope:.2f}"
+    )
+    axes.loglog(rounds, seconds, "o", color="#0b6e8f", label=f"statistic, rank {growth.rank}")
     axes.set_xlabel("rounds")
     axes.set_ylabel("seconds")
     axes.legend(frameon=False)

@@ -10,21 +10,29 @@ FORMULA = {
     "matern52": "Matern-5/2",
     "rbf": "squared exponential",
 }
-ABOUT: dict[str, str] = {
-    f"{kernel}-{x}+{c}": (
-        f"a function of a known {FORMULA[kernel]} kernel, lengthscale {SIZES[x, c][0]:g}, "
-        f"{SIZES[x, c][1]} bumps; "
-        f"{x} action and {c} context dimension{'s' if c > 1 else ''}"
+FIXED = "one action is best for everybody"
+
+
+def _of_kernel(kernel: str, actions: int, contexts: int) -> str:
+    lengthscale, bumps = SIZES[actions, contexts]
+    plural = "s" if contexts > 1 else ""
+    return (
+        f"a function of a known {FORMULA[kernel]} kernel, lengthscale {lengthscale:g}, "
+        f"{bumps} bumps; {actions} action and {contexts} context dimension{plural}"
     )
-    for x, c in SIZES
+
+
+ABOUT: dict[str, str] = {
+    f"{kernel}-{actions}+{contexts}": _of_kernel(kernel, actions, contexts)
+    for actions, contexts in SIZES
     for kernel in KERNELS
 } | {
     "branin": "Branin: action x1, context x2",
     "hartmann4": "Hartmann-4: actions 3 and 4, contexts 1 and 2, as in the USCA paper's figure",
     "hartmann6": "Hartmann-6: actions 5 and 6, contexts 1 to 4",
-    "ackley": "Ackley in 4 dimensions: actions 1 and 2, contexts 3 and 4; one action is best for everybody",
-    "levy": "Levy in 4 dimensions: actions 1 and 2, contexts 3 and 4; one action is best for everybody",
-    "bump": "the Bump of Zenati et al. 2022: 1 action, 5 context dimensions; one action is best for everybody",
+    "ackley": f"Ackley in 4 dimensions: actions 1 and 2, contexts 3 and 4; {FIXED}",
+    "levy": f"Levy in 4 dimensions: actions 1 and 2, contexts 3 and 4; {FIXED}",
+    "bump": f"the Bump of Zenati et al. 2022: 1 action, 5 context dimensions; {FIXED}",
     "dosing": "weekly warfarin dose of simulated patients, by the IWPC formula",
     "pricing": "personalised prices: shoppers buy or do not, the reward is the revenue",
     "catalogue": "60 items with features, visitors click or do not",

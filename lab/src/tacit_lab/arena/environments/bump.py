@@ -3,9 +3,12 @@
     r(a, x) = max(0, 1 - |a - a*| - <w*, x - x*>),   x ~ U[0, 1]^5,   a in [0, 1],   noise 0.1.
 
 Here `a*` and `x*` are drawn from U[0, 1] and `w*` from U[-1, 1] anew for each seed; the authors'
-program draws them once (and `a*` from a grid). Rewards lie in [0, R], `R = 1 + <w*, x*> + sum_i
-max(0, -w*_i)`, and are scaled by `2 r / R - 1`. The best action is `a*` for every context that can
-earn anything: a fixed action is enough. The learner's kernel is ours.
+program draws them once (and `a*` from a grid). Rewards lie in [0, R] with
+
+    R = 1 + <w*, x*> + sum_i max(0, -w*_i)
+
+and are scaled by `2 r / R - 1`. The best action is `a*` for every context that can earn anything: a
+fixed action is enough. The learner's kernel is ours.
 """
 
 from __future__ import annotations

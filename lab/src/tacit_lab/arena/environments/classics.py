@@ -104,17 +104,17 @@ def ackley(w: Floats) -> Floats:
 
 
 def levy(w: Floats) -> Floats:
-    """sin^2(pi v_1) + sum_i (v_i - 1)^2 (1 + 10 sin^2(pi v_i + 1)) + (v_d - 1)^2 (1 + sin^2(2 pi
-    v_d)), v = 1 + (w - 1)/4, the sum over all but the last."""
+    """sin^2(pi v_1) + sum_i (v_i - 1)^2 (1 + 10 sin^2(pi v_i + 1))
+                     + (v_d - 1)^2 (1 + sin^2(2 pi v_d))
+
+    with v = 1 + (w - 1)/4 and the sum over all but the last coordinate, d.
+    """
     v = 1 + (w - 1) / 4
     head = v[:, :-1]
     tail = v[:, -1]
     middle = np.sum((head - 1) ** 2 * (1 + 10 * np.sin(math.pi * head + 1) ** 2), axis=1)
-    return np.asarray(
-        np.sin(math.pi * v[:, 0]) ** 2
-        + middle
-        + (tail - 1) ** 2 * (1 + np.sin(2 * math.pi * tail) ** 2)
-    )
+    last = (tail - 1) ** 2 * (1 + np.sin(2 * math.pi * tail) ** 2)
+    return np.asarray(np.sin(math.pi * v[:, 0]) ** 2 + middle + last)
 
 
 WIDE = 32.768

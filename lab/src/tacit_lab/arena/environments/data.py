@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 
 from tacit._typing import Floats, Rng
 from tacit.errors import InputError
+from tacit.problem import Problem
+from tacit_lab.arena.protocol import Environment, Mean
 
 VARIABLE = "TACIT_DATA"
 HELD_OUT = 5  # one person in five never plays: decisions are measured on them
+NOISE = 0.4  # about how far a reward is from what the context explains
 
 
 def data_file(name: str, source: str) -> Path:
@@ -62,6 +65,21 @@ class People:
         """The number of each row's group."""
         rows = np.ascontiguousarray(contexts, dtype=np.float64)
         return np.array([self._number[row.tobytes()] for row in rows], dtype=np.intp)
+
+    def environment(self, problem: Problem, mean: Mean, surface: Mean, unit: str) -> Environment:
+        """Its rewards are known facts about these people, scaled from [0, 1] to [-1, 1]."""
+        return Environment(
+            self.what,
+            problem,
+            mean,
+            self.draw,
+            noise=NOISE,
+            sample=lambda actions, contexts, rng: mean(actions, contexts),
+            fresh_contexts=self.draw_later,
+            surface=surface,
+            scale=0.5,
+            unit=unit,
+        )
 
     def by_group(self, values: Floats) -> Floats:
         """One row per group: the values of its people, then NaN where other groups have more."""

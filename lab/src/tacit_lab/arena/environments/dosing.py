@@ -1,8 +1,8 @@
 """Dosing by the published IWPC formula, as in `tacit demo`: which weekly dose for which patient?
 
-The reward is 1 for the right dose and falls to 0 at 30 mg/week away from it, then scaled to [-1,
-1]. The right dose is the formula's and what is the patient's own, which nobody knows beforehand;
-the mean reward averages over that.
+The reward is 1 for the right dose and falls to 0 at 30 mg/week away from it; here it is scaled to
+[-1, 1]. The right dose is the formula's plus what is the patient's own, which nobody knows
+beforehand; the mean reward averages over that.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tacit_lab.arena.protocol import Environment
 
 QUANTILES = ndtri((np.arange(33) + 0.5) / 33)  # of what is the patient's own
 NOISE = 0.4  # about how far a reward is from its mean
-ROWS = 16_384
+ROWS = 16_384  # averaged at a time
 
 
 def dosing(rng: Rng) -> Environment:
@@ -65,18 +65,21 @@ def _surface(actions: Floats, contexts: Floats) -> Floats:
 
 
 def _right(contexts: Floats, own: Floats) -> Floats:
-    """The right dose of patients in unit coordinates, the last axis; `own` in standard deviations."""
-    (a, A) = people.AGE
-    (h, H) = people.HEIGHT
-    (w, W) = people.WEIGHT
+    """The right dose of patients in unit coordinates (last axis); `own` in standard deviations."""
     age, height, weight, vkorc1, cyp2c9 = np.moveaxis(contexts, -1, 0)
-    decade = np.floor(
-        (a + age * (A - a)) / 10.0 + 1e-9
-    )  # a decade's first day, off by rounding, is still in it
-    body = people.PER_CM * (h + height * (H - h)) + people.PER_KG * (w + weight * (W - w))
+    # a decade's first day, off by rounding, is still in it
+    decade = np.floor(_scaled(age, people.AGE) / 10.0 + 1e-9)
+    centimetres = _scaled(height, people.HEIGHT)
+    kilograms = _scaled(weight, people.WEIGHT)
+    body = people.PER_CM * centimetres + people.PER_KG * kilograms
     genes = _term(vkorc1, people.VKORC1_TERM) + _term(cyp2c9, people.CYP2C9_TERM)
     score = people.INTERCEPT + people.PER_DECADE * decade + body + genes + people.INDIVIDUAL * own
     return np.clip(np.maximum(score, 0.0) ** 2, 0.0, people.LARGEST_DOSE)
+
+
+def _scaled(unit: Floats, interval: tuple[float, float]) -> Floats:
+    low, high = interval
+    return low + unit * (high - low)
 
 
 def _term(unit: Floats, terms: dict[str, float]) -> Floats:

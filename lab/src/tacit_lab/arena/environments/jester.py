@@ -22,10 +22,12 @@ from tacit.problem import Problem
 from tacit_lab.arena.environments.data import People, data_file
 from tacit_lab.arena.protocol import Environment
 
-SOURCE = "Jester's ratings are free for research: save them as CSV, a row per user, a column per joke, blank if unrated."
+SOURCE = (
+    "Jester's ratings are free for research: save them as CSV, a row per user, a column per joke, "
+    "blank if unrated."
+)
 GAUGE = np.array([5, 7, 8, 13, 15, 16, 17, 18, 19, 20]) - 1  # the jokes that everybody is shown
-FEATURES = 4
-NOISE = 0.4  # about how far a rating is from what the context explains
+FEATURES = 4  # of a joke
 
 
 def jester(rng: Rng) -> Environment:
@@ -46,18 +48,7 @@ def jester(rng: Rng) -> Environment:
     def surface(actions: Floats, contexts: Floats) -> Floats:
         return np.asarray(ratings[people.number(contexts)][:, items.nearest(actions)])
 
-    return Environment(
-        "jester",
-        problem,
-        mean,
-        people.draw,
-        noise=NOISE,
-        sample=lambda x, c, rng: mean(x, c),
-        fresh_contexts=people.draw_later,
-        surface=surface,
-        scale=0.5,
-        unit="rating in [0, 1]",
-    )
+    return people.environment(problem, mean, surface, "rating in [0, 1]")
 
 
 def joke_features(ratings: Floats) -> Floats:

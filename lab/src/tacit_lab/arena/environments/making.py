@@ -34,9 +34,8 @@ def untold(environment: Environment) -> Environment:
 def misled(environment: Environment) -> Environment:
     """The learner's generator is tilted towards one corner; contexts come from the same law as
     ever."""
-    return replace(
-        environment, problem=telling(environment.problem, tilted(environment.problem.contexts))
-    )
+    problem = environment.problem
+    return replace(environment, problem=telling(problem, tilted(problem.contexts)))
 
 
 def tilted(domain: Domain) -> Draw:

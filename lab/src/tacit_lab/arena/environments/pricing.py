@@ -1,7 +1,7 @@
 """Personalised pricing: a shopper sees one price and buys or does not.
 
-    P(buy | price, c) = 1 / (1 + exp((price - worth(c)) / spread)),   revenue = price if bought,
-    else 0
+    P(buy | price, c) = 1 / (1 + exp((price - worth(c)) / spread))
+    revenue = price if bought, else 0
 
 `worth` is a smooth function of three facts about the shopper, drawn anew for each seed between 2
 and 9; prices are in [0, 10]. Revenue is scaled from [0, 10] to [-1, 1], so an error times 5 is in
@@ -31,13 +31,14 @@ def pricing(rng: Rng) -> Environment:
     slope = rng.normal(size=3)
     bend = rng.normal(size=3)
     phase = rng.uniform(0.0, 2.0 * np.pi, size=3)
+    # the taste of a shopper in the middle of all three facts
+    middle = 0.5 * slope.sum() + 0.5 * np.sin(np.pi / 2.0 + phase) @ bend
 
     def bought(actions: Floats, contexts: Floats) -> Floats:
+        """The probability of it."""
         taste = contexts @ slope + 0.5 * np.sin(np.pi * contexts + phase) @ bend
         worth = WORTH[0] + (WORTH[1] - WORTH[0]) * expit(2.0 * (taste - middle))
         return np.asarray(expit((worth - PRICE * actions[:, 0]) / SPREAD))
-
-    middle = 0.5 * slope.sum() + 0.5 * np.sin(np.pi / 2.0 + phase) @ bend
 
     def mean(actions: Floats, contexts: Floats) -> Floats:
         return 2.0 * actions[:, 0] * bought(actions, contexts) - 1.0

@@ -18,7 +18,7 @@ from tacit.problem import Problem
 from tacit_lab.arena.environments.making import telling, unit_box
 from tacit_lab.arena.protocol import Environment
 
-LARGEST = 0.9
+LARGEST = 0.9  # max |f|
 ROWS = 1024  # joint points at once
 SEARCHED = 4096  # joint points on which the largest |f| is sought, besides the bumps' own places
 KERNELS: dict[str, Callable[[float], Matern | RBF]] = {
@@ -30,6 +30,7 @@ KERNELS: dict[str, Callable[[float], Matern | RBF]] = {
 # (actions, contexts) -> lengthscale and number of bumps. Wider bumps, and more of them, where there
 # is more room.
 SIZES = {(1, 1): (0.2, 40), (2, 2): (0.3, 160), (2, 4): (0.4, 320)}
+SIZE_NAMES = [f"{actions}+{contexts}" for actions, contexts in SIZES]
 
 
 class Bumps:
@@ -40,14 +41,12 @@ class Bumps:
         assert isinstance(problem.k, Separable)
         self.k = problem.k
         self.at = problem.actions.dimension
-        self.u = np.hstack(
-            [
-                problem.actions.sample_points(number, rng),
-                problem.contexts.sample_points(number, rng),
-            ]
-        )
+        actions = problem.actions.sample_points(number, rng)
+        contexts = problem.contexts.sample_points(number, rng)
+        self.u = np.hstack([actions, contexts])
         self.a = rng.normal(size=number)
-        self.a *= LARGEST / np.abs(self._sum(np.vstack([_everywhere(problem), self.u]))).max()
+        searched = np.vstack([_everywhere(problem), self.u])
+        self.a *= LARGEST / np.abs(self._sum(searched)).max()
 
     def mean(self, actions: Floats, contexts: Floats) -> Floats:
         return self._sum(np.hstack([actions, contexts]))
@@ -78,6 +77,6 @@ def _everywhere(problem: Problem) -> Floats:
     x = problem.actions
     c = problem.contexts
     cube = sobol(SEARCHED, x.cube_dimension + c.cube_dimension)
-    return np.hstack(
-        [x.from_cube(cube[:, : x.cube_dimension]), c.from_cube(cube[:, x.cube_dimension :])]
-    )
+    actions = x.from_cube(cube[:, : x.cube_dimension])
+    contexts = c.from_cube(cube[:, x.cube_dimension :])
+    return np.hstack([actions, contexts])

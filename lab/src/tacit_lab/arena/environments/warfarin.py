@@ -23,31 +23,32 @@ from tacit_lab.arena.protocol import Environment
 
 SOURCE = "The IWPC data set is published by PharmGKB: save its table as CSV."
 VKORC1 = ["G/G", "unknown", "A/G", "A/A"]
+CONTEXTS = ["age", "height", "weight", "vkorc1", "cyp2c9"]
 CYP2C9 = ["*1/*1", "unknown", "*1/*2", "*1/*3", "*2/*2", "*2/*3", "*3/*3"]
-NOISE = 0.4  # about how far a reward is from what the context explains
 
 
 def load(path: Path) -> tuple[dict[str, Any], Floats]:
     """Contexts and right doses of the patients whose dose, age, height and weight are known."""
-    rows: list[tuple[Any, ...]] = []
+    patients: list[tuple[int, float, float, str, str]] = []
+    doses: list[float] = []
     with path.open(newline="") as file:
         for row in csv.DictReader(file):
             try:
-                body = (
-                    float(row["Height (cm)"]),
-                    float(row["Weight (kg)"]),
-                    float(row["Therapeutic Dose of Warfarin"]),
-                )
-                decade = int(row["Age"][0])
+                dose = float(row["Therapeutic Dose of Warfarin"])
+                height = float(row["Height (cm)"])
+                weight = float(row["Weight (kg)"])
+                age = int(row["Age"][0])  # in decades: "60 - 69"
             except (ValueError, IndexError):
                 continue
-            genes = row["VKORC1 -1639 consensus"] or "unknown", row["CYP2C9 consensus"]
-            rows.append((decade, *body, genes[0], genes[1] if genes[1] in CYP2C9 else "unknown"))
-    age, height, weight, dose, vkorc1, cyp2c9 = (
-        np.array(column) for column in zip(*rows, strict=True)
-    )
-    contexts = {"age": age, "height": height, "weight": weight, "vkorc1": vkorc1, "cyp2c9": cyp2c9}
-    return contexts, dose.astype(float)
+            vkorc1 = row["VKORC1 -1639 consensus"] or "unknown"
+            cyp2c9 = row["CYP2C9 consensus"]
+            if cyp2c9 not in CYP2C9:
+                cyp2c9 = "unknown"
+            patients.append((age, height, weight, vkorc1, cyp2c9))
+            doses.append(dose)
+    columns = zip(*patients, strict=True)
+    contexts = {name: np.array(column) for name, column in zip(CONTEXTS, columns, strict=True)}
+    return contexts, np.array(doses)
 
 
 def population(n: int, rng: Rng) -> dict[str, Any]:
@@ -91,18 +92,7 @@ def warfarin(rng: Rng) -> Environment:
     def surface(actions: Floats, contexts: Floats) -> Floats:
         return _worth(100.0 * actions[None, :, :], right[people.number(contexts)][:, None, :])
 
-    return Environment(
-        "warfarin",
-        problem,
-        mean,
-        people.draw,
-        noise=NOISE,
-        sample=lambda x, c, rng: mean(x, c),
-        fresh_contexts=people.draw_later,
-        surface=surface,
-        scale=0.5,
-        unit="dosing reward",
-    )
+    return people.environment(problem, mean, surface, "dosing reward")
 
 
 def _worth(dose: Floats, right: Floats) -> Floats:

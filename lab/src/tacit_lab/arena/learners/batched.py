@@ -16,12 +16,14 @@ from tacit_lab.arena.protocol import Setting
 
 
 def batch_sizes(horizon: int) -> list[int]:
-    """N_1 = ceil(sqrt(T)), N_i = ceil(sqrt(T N_{i-1})), the last one cut so that they add up to T."""
+    """N_1 = ceil(sqrt(T)), N_i = ceil(sqrt(T N_{i-1})), the last one cut so that the sum is T."""
     sizes: list[int] = []
     size = 1
-    while (left := horizon - sum(sizes)) > 0:
+    left = horizon
+    while left > 0:
         size = math.ceil(math.sqrt(horizon * size))
         sizes.append(min(size, left))
+        left -= sizes[-1]
     return sizes
 
 
@@ -37,7 +39,7 @@ class Batched(FeatureLearner):
 
     name: ClassVar[str] = "Batched pure exploration"
     source: ClassVar[str] = (
-        "Li, Scarlett 2022, Gaussian Process Study Optimization with Few Batches"
+        "Li, Scarlett 2022, Gaussian Process Bandit Optimization with Few Batches"
     )
     protects: ClassVar[str] = "nothing"
     trust: ClassVar[str] = "none"
@@ -56,7 +58,8 @@ class Batched(FeatureLearner):
 
     def ask(self, context: Floats) -> Floats:
         Phi = self.phi.on_menu(self.menu, context)
-        return self.answer(context, Phi, np.where(self.alive(Phi), self.batch.std(Phi), -1.0))
+        scores = np.where(self.alive(Phi), self.batch.std(Phi), -1.0)
+        return self.answer(context, Phi, scores)
 
     def alive(self, Phi: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
         """The actions of one context that no finished batch has ruled out."""

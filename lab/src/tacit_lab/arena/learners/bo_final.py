@@ -10,11 +10,13 @@ import numpy as np
 from tacit._typing import Floats
 from tacit_lab.arena.learners.gpucb import GPUCB
 from tacit_lab.arena.learners.posterior import PRIOR
+from tacit_lab.arena.mechanisms import gumbel
 
 
 class BOFinal(GPUCB):
-    """GP-UCB as ever; each decision is one draw with probability proportional to exp(epsilon mean /
-    (2 delta_q)).
+    """GP-UCB as ever; each decision is one draw with probability proportional to
+
+        exp(epsilon mean / (2 delta_q)).
 
     delta_q = 2 sqrt(v beta), beta = 2 log(|menu| T^2 pi^2 / (3 delta)): with the data of a
     neighbour the posterior mean is still within sqrt(v beta) of the same f. The paper has a further
@@ -36,19 +38,12 @@ class BOFinal(GPUCB):
     def sensitivity(self) -> float:
         """How far a neighbour's data can move the posterior mean, with probability 1 - delta over
         f."""
-        beta = 2.0 * math.log(
-            len(self.menu)
-            * (self.setting.horizon + 1) ** 2
-            * math.pi**2
-            / (3.0 * self.setting.delta)
-        )
+        t = self.setting.horizon + 1
+        delta = self.setting.delta
+        beta = 2.0 * math.log(len(self.menu) * t**2 * math.pi**2 / (3.0 * delta))
         return 2.0 * math.sqrt(PRIOR * beta)
 
     def choose(self, scores: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:
         """The exponential mechanism, as the largest score after Gumbel noise."""
-        if not self.setting.private:
-            return super().choose(scores)
-        noise = self.rng.gumbel(
-            scale=2.0 * self.sensitivity / self.setting.epsilon, size=scores.shape
-        )
+        noise = gumbel(scores.shape, self.setting.epsilon, self.sensitivity, self.rng)
         return super().choose(scores + noise)

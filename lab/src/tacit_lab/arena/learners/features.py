@@ -1,8 +1,7 @@
-"""Finite feature maps of a problem's kernel: `phi(w)'phi(w')` is close to `k(w, w')`, and `|phi(w)|
-<= 1` always.
+"""Finite feature maps of a problem's kernel.
 
-All of them are made from public coins: the kernel, the domain, and points that the learner draws
-itself.
+`phi(w)'phi(w')` is close to `k(w, w')`, and `|phi(w)| <= 1` always. All of them are made from
+public coins: the kernel, the domain, and points that the learner draws itself.
 """
 
 from __future__ import annotations
@@ -20,9 +19,8 @@ from tacit.problem import Problem
 from tacit_lab.arena.learners.menu import pairs
 
 POOL = 4096  # public points that landmarks are chosen from and moments are taken over
-# most landmarks, and the mean residual of the kernel at which fewer are enough
-LANDMARKS = 200
-TOLERANCE = 1e-4
+LANDMARKS = 200  # at most
+TOLERANCE = 1e-4  # the mean residual of the kernel at which fewer are enough
 
 
 class Map(ABC):
@@ -65,9 +63,9 @@ class Landmarks(Map):
             return super().raw_menu(menu, context)
         if self._menu is None or self._menu[0] is not menu:
             self._menu = menu, self.k.actions(menu, self.U[:, : self.k.at])
-        return np.asarray(
-            (self._menu[1] * self.k.contexts(context[None, :], self.U[:, self.k.at :])) @ self.B
-        )
+        _, at_actions = self._menu
+        at_context = self.k.contexts(context[None, :], self.U[:, self.k.at :])
+        return np.asarray((at_actions * at_context) @ self.B)
 
 
 def nystroem(
@@ -78,7 +76,8 @@ def nystroem(
     pool = problem.public_points(POOL, rng)
     chosen, _ = pivots(problem.k, pool, most=most, tolerance=tolerance, rng=rng)
     features = Features.on(problem.k, pool[chosen])
-    return Landmarks(problem.k, features.U, linalg.solve_lower(features.L, np.eye(features.rank)).T)
+    inverse = linalg.solve_lower(features.L, np.eye(features.rank))
+    return Landmarks(problem.k, features.U, inverse.T)
 
 
 def principal(problem: Problem, rng: Rng, most: int, floor: float = 0.0) -> Landmarks:
@@ -91,5 +90,7 @@ def principal(problem: Problem, rng: Rng, most: int, floor: float = 0.0) -> Land
     phi = nystroem(problem, rng)
     Phi = phi.raw(problem.public_points(POOL, rng))
     weight, V = linalg.eigh(Phi.T @ Phi / POOL)
-    size = min(most, max(4, int(np.count_nonzero(weight >= floor))), len(weight))
-    return Landmarks(problem.k, phi.U, phi.B @ V[:, ::-1][:, :size])
+    heavy = int(np.count_nonzero(weight >= floor))
+    size = min(most, max(4, heavy), len(weight))
+    heaviest = V[:, ::-1][:, :size]  # eigenvalues come in increasing order
+    return Landmarks(problem.k, phi.U, phi.B @ heaviest)

@@ -3,6 +3,7 @@ anybody's context."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import ClassVar
 
@@ -30,9 +31,9 @@ class Uniform(Learner):
         return self.setting.problem.actions.sample_points(len(contexts), self.rng)
 
     def play(self, contexts: Floats, reward: Callable[[Floats, Floats], Floats]) -> Floats:
-        played = self.setting.problem.actions.sample_points(len(contexts), self.rng)
-        reward(played, contexts)
-        return played
+        actions = self.setting.problem.actions.sample_points(len(contexts), self.rng)
+        reward(actions, contexts)
+        return actions
 
 
 class BestFixed(Learner):
@@ -48,8 +49,8 @@ class BestFixed(Learner):
         super().__init__(setting, rng)
         self.earned = np.zeros(len(setting.menu))
         self.times = np.zeros(len(setting.menu))
-        turns = -(-setting.horizon // len(setting.menu))
-        self._turns = np.concatenate([rng.permutation(len(setting.menu)) for _ in range(turns)])
+        times = math.ceil(setting.horizon / len(setting.menu))
+        self._turns = np.concatenate([rng.permutation(len(setting.menu)) for _ in range(times)])
 
     def ask(self, context: Floats) -> Floats:
         return self.setting.menu[self._turns[int(self.times.sum())]]
@@ -65,8 +66,8 @@ class BestFixed(Learner):
 
     def play(self, contexts: Floats, reward: Callable[[Floats, Floats], Floats]) -> Floats:
         turns = self._turns[: len(contexts)]
-        played = self.setting.menu[turns]
-        rewards = reward(played, contexts)
+        actions = self.setting.menu[turns]
+        rewards = reward(actions, contexts)
         np.add.at(self.earned, turns, rewards)
         np.add.at(self.times, turns, 1)
-        return played
+        return actions

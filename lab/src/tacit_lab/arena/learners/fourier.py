@@ -18,8 +18,10 @@ SHIFTS = 64  # pairs of points on which a kernel must not notice a shift
 
 
 class Fourier(Map):
-    """`k(w, w') = sum_j p_j cos(omega_j'(w - w'))`, as features `sqrt(p_j) (cos omega_j'w, sin
-    omega_j'w)`."""
+    """k(w, w') = sum_j p_j cos(omega_j'(w - w')), with the features
+
+    sqrt(p_j) cos omega_j'w,  sqrt(p_j) sin omega_j'w.
+    """
 
     def __init__(self, frequencies: Floats, weights: Floats) -> None:
         self.frequencies = frequencies
@@ -29,9 +31,9 @@ class Fourier(Map):
 
     def raw(self, points: Floats) -> Floats:
         angle = points @ self.frequencies.T
-        return np.hstack(
-            [self.root * np.cos(angle), self.root[self._sine] * np.sin(angle[:, self._sine])]
-        )
+        cosines = self.root * np.cos(angle)
+        sines = self.root[self._sine] * np.sin(angle[:, self._sine])
+        return np.hstack([cosines, sines])
 
 
 def quadrature(problem: Problem, rng: Rng, most: int, floor: float = 0.0) -> Map:
@@ -50,7 +52,8 @@ def quadrature(problem: Problem, rng: Rng, most: int, floor: float = 0.0) -> Map
     order = np.argsort(-weights, kind="stable")
     if weights[order[: most // 2]].sum() < 0.5:
         return principal(problem, rng, most, floor)
-    heaviest = order[: min((most + 1) // 2, max(3, int(np.count_nonzero(weights / 2.0 >= floor))))]
+    heavy = int(np.count_nonzero(weights / 2.0 >= floor))
+    heaviest = order[: min((most + 1) // 2, max(3, heavy))]
     return Fourier(frequencies[heaviest], weights[heaviest])
 
 
@@ -91,7 +94,9 @@ def lattice(problem: Problem) -> tuple[Floats, Floats] | None:
 def stationary(k: Kernel, dimension: int) -> bool:
     """Whether the kernel is the same after a shift, and not constant, on a fixed set of points."""
     rng = np.random.default_rng(0)
-    A, B, shift = (rng.random((SHIFTS, dimension)) / 2.0 for _ in range(3))
+    A = rng.random((SHIFTS, dimension)) / 2.0
+    B = rng.random((SHIFTS, dimension)) / 2.0
+    shift = rng.random((SHIFTS, dimension)) / 2.0
     here = np.array([k(a[None], b[None])[0, 0] for a, b in zip(A, B, strict=True)])
     there = np.array([k(a[None], b[None])[0, 0] for a, b in zip(A + shift, B + shift, strict=True)])
     return bool(np.allclose(here, there, atol=1e-9) and np.ptp(here) > 0)

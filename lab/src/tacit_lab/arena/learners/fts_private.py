@@ -16,7 +16,7 @@ from tacit_lab.arena.mechanisms import gaussian, gaussian_sigma, noise_rho
 from tacit_lab.arena.protocol import Setting
 
 ROUNDS = 10  # that one agent plays
-MEETINGS = 2
+MEETINGS = 2  # of all agents: halfway and at the end
 FEATURES = 64
 
 
@@ -42,9 +42,8 @@ class Agent:
             return theta
         Phi = np.array(self.Phi)
         missed = np.array(self.y) - noise * rng.standard_normal(len(Phi)) - Phi @ theta
-        return theta + Phi.T @ np.linalg.solve(
-            Phi @ Phi.T + noise**2 / PRIOR * np.eye(len(Phi)), missed
-        )
+        gram = Phi @ Phi.T + noise**2 / PRIOR * np.eye(len(Phi))
+        return theta + Phi.T @ np.linalg.solve(gram, missed)
 
 
 class FTS(FeatureLearner):
@@ -74,7 +73,7 @@ class FTS(FeatureLearner):
 
     @property
     def turn(self) -> tuple[Agent, int]:
-        """Whose it is, and the how manieth."""
+        """The agent whose turn it is, and the number of that turn, from 1."""
         return self.agents[self.round % len(self.agents)], 1 + self.round // len(self.agents)
 
     def ask(self, context: Floats) -> Floats:
@@ -87,20 +86,20 @@ class FTS(FeatureLearner):
         return self.answer(context, Phi, Phi @ theta)
 
     def tell(self, context: Floats, action: Floats, reward: float) -> None:
-        self.turn[0].add(self.features_of(context, action), float(np.clip(reward, -1.0, 1.0)))
+        agent, _ = self.turn
+        agent.add(self.features_of(context, action), float(np.clip(reward, -1.0, 1.0)))
         self.round += 1
         if self.round == self.halfway:
             self.meet()
 
     def meet(self) -> None:
-        told = np.array(
-            [agent.sample(self.phi.size, self.noise, self.rng) for agent in self.agents]
-        )
-        self.shared = self.aggregate(told) / len(self.agents)
+        """Every agent sends a draw; the mean is shared."""
+        sent = [agent.sample(self.phi.size, self.noise, self.rng) for agent in self.agents]
+        self.shared = self.aggregate(np.array(sent)) / len(self.agents)
 
-    def aggregate(self, told: Floats) -> Floats:
+    def aggregate(self, sent: Floats) -> Floats:
         """The sum of what agents sent, one row each."""
-        return np.asarray(told.sum(axis=0))
+        return np.asarray(sent.sum(axis=0))
 
     def decide(self, contexts: Floats) -> Floats:
         if not self._finished:
@@ -145,9 +144,9 @@ class FTSPrivate(FTS):
         """How far replacing an agent can move the sum."""
         return 2.0 * self.clip
 
-    def aggregate(self, told: Floats) -> Floats:
-        total = self.clipped_sum(told)
+    def aggregate(self, sent: Floats) -> Floats:
+        total = self.clipped_sum(sent)
         return total + gaussian(total.shape, self.sigma, self.rng)
 
-    def clipped_sum(self, told: Floats) -> Floats:
-        return np.asarray(clipped(told, self.clip).sum(axis=0))
+    def clipped_sum(self, sent: Floats) -> Floats:
+        return np.asarray(clipped(sent, self.clip).sum(axis=0))

@@ -26,7 +26,7 @@ class GPUCB(FeatureLearner):
 
     name: ClassVar[str] = "GP-UCB"
     source: ClassVar[str] = (
-        "Krause, Ong 2011, Contextual Gaussian Process Study Optimization; "
+        "Krause, Ong 2011, Contextual Gaussian Process Bandit Optimization; "
         "Valko, Korda, Munos, Flaounas, Cristianini 2013, Finite-Time Analysis of Kernelised "
         "Contextual Bandits"
     )
@@ -40,7 +40,8 @@ class GPUCB(FeatureLearner):
 
     def ask(self, context: Floats) -> Floats:
         Phi = self.phi.on_menu(self.menu, context)
-        return self.answer(context, Phi, self.posterior.mean(Phi) + WIDTH * self.posterior.std(Phi))
+        scores = self.posterior.mean(Phi) + WIDTH * self.posterior.std(Phi)
+        return self.answer(context, Phi, scores)
 
     def tell(self, context: Floats, action: Floats, reward: float) -> None:
         self.posterior.add(self.features_of(context, action), self.observe(reward))

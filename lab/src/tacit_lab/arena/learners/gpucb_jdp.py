@@ -25,7 +25,7 @@ class GPUCBJDP(LinUCBTree):
 
     name: ClassVar[str] = "JDP GP-UCB (tree)"
     source: ClassVar[str] = (
-        "Dubey 2021, No-Regret Algorithms for Private Gaussian Process Study Optimization"
+        "Dubey 2021, No-Regret Algorithms for Private Gaussian Process Bandit Optimization"
     )
     counterpart: ClassVar[str | None] = "gpucb"
 

@@ -17,13 +17,16 @@ SAMPLE = 4096
 
 class GPUCBOutsourced(GPUCB):
     """A curator releases contexts as rows of r^-1/2 X M, M a Gaussian d x r matrix, after raising
-    the singular values of the centred X to at least omega = 16 sqrt(r log(2 / delta)) log(16 r /
-    delta) / epsilon; a modeler runs GP-UCB on what it sees. Rewards and actions are not protected.
+    the singular values of the centred X to at least
+
+        omega = 16 sqrt(r log(2 / delta)) log(16 r / delta) / epsilon;
+
+    a modeler runs GP-UCB on what it sees. Rewards and actions are not protected.
 
     The claim of (epsilon, delta)-DP does NOT hold where there are more rows than columns, as here:
     the columns of X M lie in the column space of X, and data sets that differ in a row have
-    different column spaces, so that one pass tells them apart. (The proof compares densities on two
-    different subspaces; a test carries out the attack.) The row is here because the literature
+    different column spaces, so that one release tells them apart. (The proof compares densities on
+    two different subspaces; a test carries out the attack.) The row is here because the literature
     counts it as private; its error says what no privacy costs.
 
     Mean and singular values come from contexts of the public generator, so that rounds can be asked
@@ -86,6 +89,6 @@ def dimension(d: int) -> int:
 
 
 def isometric(P: Floats) -> Floats:
-    """The symmetric d x d matrix that stretches rows as the d x r matrix P does: the root of P P'."""
+    """The symmetric d x d matrix that stretches rows as the d x r matrix P does: (P P')^(1/2)."""
     U, s, _ = np.linalg.svd(P, full_matrices=False)
     return np.asarray((U * s) @ U.T)

@@ -15,7 +15,7 @@ class GPUCBPrivateRewards(GPUCB):
     """Every user adds Laplace noise of scale 2 / epsilon to the reward; GP-UCB goes on with what it
     is told.
 
-    Of the paper's three algorithms this is the truncating one (LDP-TGP-UCB): a told reward beyond
+    Of the paper's three algorithms this is the truncating one (LDP-TGP-UCB): a noisy reward beyond
     b_t = 1 + (2 / epsilon) log t, which an honest one passes with probability below 1 / t, counts
     as 0. The one with medians of means has to play the same point again and again, which contexts
     do not allow. The paper's confidence width is replaced by GP-UCB's own, with the noise that
@@ -29,7 +29,7 @@ class GPUCBPrivateRewards(GPUCB):
     trust: ClassVar[str] = "local"
     counterpart: ClassVar[str | None] = "gpucb"
 
-    _told = 0
+    _rounds = 0
 
     @property
     def scale(self) -> float:
@@ -42,10 +42,10 @@ class GPUCBPrivateRewards(GPUCB):
         return math.sqrt(super().noise ** 2 + 2.0 * self.scale**2)
 
     def observe(self, reward: float) -> float:
-        self._told += 1
-        told = self.randomise(reward)
-        limit = 1.0 + self.scale * math.log(self._told)
-        return told if abs(told) <= limit else 0.0
+        self._rounds += 1
+        noisy = self.randomise(reward)
+        limit = 1.0 + self.scale * math.log(self._rounds)
+        return noisy if abs(noisy) <= limit else 0.0
 
     def randomise(self, reward: float) -> float:
         """What leaves the user."""

@@ -31,8 +31,10 @@ def contribution(phi: Floats, y: float) -> Floats:
 def unpack(packed: Floats, size: int) -> tuple[Floats, Floats]:
     """A packed sum, back to the matrix and the vector."""
     rows, columns, weights = _triangle(size)
+    upper = packed[: len(rows)] / weights
     G = np.empty((size, size))
-    G[rows, columns] = G[columns, rows] = packed[: len(rows)] / weights
+    G[rows, columns] = upper
+    G[columns, rows] = upper
     return G, packed[len(rows) :]
 
 
@@ -42,6 +44,7 @@ def packed_size(size: int) -> int:
 
 @lru_cache
 def _triangle(size: int) -> tuple[Indices, Indices, Floats]:
+    """The places of the packed entries, and what each is multiplied by."""
     rows, columns = np.triu_indices(size)
     return rows, columns, np.where(rows == columns, 1.0, math.sqrt(2.0))
 

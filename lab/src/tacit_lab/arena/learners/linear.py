@@ -102,9 +102,8 @@ def _cholesky(V: Floats, floor: float) -> Floats:
         return np.asarray(linalg.cholesky(V, lower=True, check_finite=False))
     except linalg.LinAlgError:
         values, vectors = linalg.eigh(V)
-        return np.asarray(
-            linalg.cholesky((vectors * np.maximum(values, floor)) @ vectors.T, lower=True)
-        )
+        raised = (vectors * np.maximum(values, floor)) @ vectors.T
+        return np.asarray(linalg.cholesky(raised, lower=True))
 
 
 class LinUCB(LinearUCB):

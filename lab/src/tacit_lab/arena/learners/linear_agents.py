@@ -47,8 +47,7 @@ class LinearAgents(LinearUCB):
         size = packed_size(self.size)
         self.trees = [self._tree(size) for _ in range(AGENTS)]
         self.shared = np.zeros(size)
-        # own: PRIVATE to each agent
-        self.own = np.zeros((AGENTS, size))
+        self.own = np.zeros((AGENTS, size))  # PRIVATE to each agent
         self.round = 0
 
     def _tree(self, size: int) -> Tree:
@@ -66,6 +65,7 @@ class LinearAgents(LinearUCB):
         self.renew()
 
     def meet(self) -> None:
+        """Every agent adds its rounds to its tree, and shares the tree's noisy sum."""
         for tree, row in zip(self.trees, self.own, strict=True):
             tree.add(row)
         self.own[:] = 0.0
@@ -80,7 +80,7 @@ class LinearAgents(LinearUCB):
         return self.trees[0].sigma * math.sqrt(AGENTS * self.trees[0].nodes)
 
     def finish(self) -> None:
-        """A last meeting if there were rounds since the one before; then the trees' roots are read."""
+        """A last meeting if there were rounds since the one before; then the roots are read."""
         if self.round % self.every and self.trees[0].count < self.meetings:
             self.meet()
         for tree in self.trees:

@@ -34,8 +34,8 @@ class LinearShuffled(LinearUCB):
 
     name: ClassVar[str] = "Shuffled linear UCB"
     source: ClassVar[str] = (
-        "Chowdhury, Zhou 2022, Shuffle Private Linear Contextual Bandits; Garcelon, Chaudhuri, "
-        "Perchet, Pirotta 2022, "
+        "Chowdhury, Zhou 2022, Shuffle Private Linear Contextual Bandits; "
+        "Garcelon, Chaudhuri, Perchet, Pirotta 2022, "
         "Privacy Amplification via Shuffling for Linear Contextual Bandits"
     )
     protects: ClassVar[str] = "context and reward"
@@ -46,9 +46,10 @@ class LinearShuffled(LinearUCB):
         self.sigma = gaussian_sigma(SENSITIVITY, noise_rho(setting))
         self.batch = math.ceil(setting.horizon**0.7) if setting.private else 1
         super().__init__(setting, rng)
-        self.sum, self.waiting = np.zeros((2, packed_size(self.size)))
+        self.sum = np.zeros(packed_size(self.size))  # of the batches so far, with their noise
+        self.waiting = np.zeros(packed_size(self.size))  # PRIVATE: of the batch that is not full
         self.batches = 0
-        self.users = self.batches
+        self.users = 0  # who wait
 
     @property
     def last_sigma(self) -> float:
@@ -66,7 +67,7 @@ class LinearShuffled(LinearUCB):
         self.sum += self.waiting + gaussian(self.sum.shape, self.sigma, self.rng)
         self.waiting[:] = 0.0
         self.users = 0
-        self.batches = self.batches + 1
+        self.batches += 1
 
     def released(self) -> tuple[Floats, float]:
         return self.sum, self.sigma * math.sqrt(self.batches)

@@ -12,8 +12,9 @@ PRIOR = 0.1  # the variance of f that learners expect: rewards are in [-1, 1]
 class Posterior:
     """f = phi'theta, theta ~ N(0, v I), y = f + N(0, s^2).
 
-    With C = (sum phi phi' + (s^2 / v) I)^-1 and u = sum phi y:  mean = phi'C u,  variance = s^2
-    phi'C phi.
+    With C = (sum phi phi' + (s^2 / v) I)^-1 and u = sum phi y
+
+        mean = phi'C u,   variance = s^2 phi'C phi.
     """
 
     def __init__(self, size: int, noise: float) -> None:

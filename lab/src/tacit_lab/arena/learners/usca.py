@@ -17,17 +17,16 @@ from tacit.numerics import linalg
 from tacit.problem import Problem
 from tacit_lab.arena.learners.features import POOL, Map, nystroem
 from tacit_lab.arena.learners.menu import UniformPlay, pairs
+from tacit_lab.arena.mechanisms import gumbel
 from tacit_lab.arena.protocol import Setting
 
-B = 1.0
-TAUS = tuple(float(tau) for tau in np.geomspace(1.0, 1e4, 17))
+B = 1.0  # the paper's bound on rewards
+TAUS = tuple(float(tau) for tau in np.geomspace(1.0, 1e4, 17))  # to choose from
 MOST_POINTS = 50_000  # of Z
 MOST_LANDMARKS = 1000
 COARSE_LANDMARKS = 300  # to choose tau
-SPREAD = (
-    33,
-    129,
-)  # well-spread actions and contexts, besides the corners, that stand for W in the supremum
+# Well-spread actions and contexts, besides the corners, that stand for W in the supremum.
+SPREAD = (33, 129)
 COARSE_SPREAD = (17, 33)
 
 
@@ -58,8 +57,9 @@ class Covariance:
 
 
 class USCA(UniformPlay):
-    """Decides by one draw with probability proportional to exp(epsilon mubar(x, c) / (4 B sup
-    sigmabar^2)).
+    """Decides by one draw with probability proportional to
+
+        exp(epsilon mubar(x, c) / (4 B sup sigmabar^2)).
 
     Every context costs epsilon, pure; as in the paper, the error rate is that of one decision.
     Neighbours differ in one round's context and reward. The paper leaves tau open; here it is
@@ -83,10 +83,9 @@ class USCA(UniformPlay):
         problem = setting.problem
         self.tau = best_tau(setting, rng)
         phi = nystroem(problem, rng, most=MOST_LANDMARKS, tolerance=min(0.3 * self.tau / T, 0.05))
-        wanted = T * math.ceil(
-            T / information_gain(phi(problem.public_points(min(T, MOST_POINTS), rng)), T, self.tau)
-        )
-        Z = problem.public_points(min(wanted, MOST_POINTS), rng)
+        Phi = phi(problem.public_points(min(T, MOST_POINTS), rng))
+        K = math.ceil(T / information_gain(Phi, T, self.tau))
+        Z = problem.public_points(min(K * T, MOST_POINTS), rng)
         self.covariance = Covariance(problem.k, phi, Z, len(Z) / T, self.tau)
         self.largest = float(self.covariance.sigmabar2(whole(problem)).max())
         self._weights: Floats | None = None
@@ -104,11 +103,7 @@ class USCA(UniformPlay):
 
     def choose(self, scores: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:
         """The exponential mechanism, as the largest score after Gumbel noise."""
-        if not self.setting.private:
-            return super().choose(scores)
-        noise = self.rng.gumbel(
-            scale=2.0 * self.sensitivity / self.setting.epsilon, size=scores.shape
-        )
+        noise = gumbel(scores.shape, self.setting.epsilon, self.sensitivity, self.rng)
         return super().choose(scores + noise)
 
 
@@ -121,8 +116,8 @@ def best_tau(setting: Setting, rng: Rng) -> float:
 
         E[score f] = v sum d h,   E[score^2] = v sum d h^2 + (v + R^2) sum h^2 / T + Var(noise),
 
-    where the exponential mechanism is the largest score after Gumbel noise of scale 4 B sup
-    sigmabar^2 / epsilon.
+    where the exponential mechanism is the largest score after Gumbel noise of scale
+    4 B sup sigmabar^2 / epsilon.
     """
     T = setting.horizon
     v = SIGNAL**2
@@ -130,8 +125,8 @@ def best_tau(setting: Setting, rng: Rng) -> float:
     phi = nystroem(setting.problem, rng, most=COARSE_LANDMARKS, tolerance=0.3 * TAUS[0] / T)
     Phi = phi(setting.problem.public_points(POOL, rng))
     d, V = linalg.eigh(Phi.T @ Phi / len(Phi))
-    W = whole(setting.problem, COARSE_SPREAD)
     d = np.maximum(d, 0.0)
+    W = whole(setting.problem, COARSE_SPREAD)
     at_W = phi(W)
     squares = (at_W @ V) ** 2
     left = np.maximum(k.diagonal(W) - np.sum(at_W**2, axis=1), 0.0)
@@ -148,9 +143,10 @@ def best_tau(setting: Setting, rng: Rng) -> float:
 
 def information_gain(Phi: Floats, T: int, tau: float) -> float:
     """1/2 log det(I + T E[phi phi'] / tau)"""
-    return 0.5 * float(
-        np.linalg.slogdet(np.eye(Phi.shape[1]) + T / len(Phi) * (Phi.T @ Phi) / tau)[1]
+    _, log_determinant = np.linalg.slogdet(
+        np.eye(Phi.shape[1]) + T / len(Phi) * (Phi.T @ Phi) / tau
     )
+    return 0.5 * float(log_determinant)
 
 
 def whole(problem: Problem, spread: tuple[int, int] = SPREAD) -> Floats:
@@ -159,14 +155,9 @@ def whole(problem: Problem, spread: tuple[int, int] = SPREAD) -> Floats:
 
 
 def _spread(domain: Domain, n: int) -> Floats:
+    points = domain.candidate_points(n)
     d = domain.cube_dimension
-    corners = (
-        np.array(list(product((0.0, 1.0 - 1e-12), repeat=d)))
-        if domain.continuous and d <= 6
-        else np.empty((0, d))
-    )
-    return (
-        np.vstack([domain.candidate_points(n), domain.from_cube(corners)])
-        if len(corners)
-        else domain.candidate_points(n)
-    )
+    if not domain.continuous or d > 6:  # there are 2^d corners
+        return points
+    corners = np.array(list(product((0.0, 1.0 - 1e-12), repeat=d)))
+    return np.vstack([points, domain.from_cube(corners)])

@@ -10,8 +10,8 @@ from typing import Any
 from tacit_lab.arena.environments import DATA
 from tacit_lab.arena.job import Row
 from tacit_lab.arena.selection import Selection
-from tacit_lab.arena.statistics import Interval, Key, interval
-from tacit_lab.arena.study.markdown import count, level, plus_minus, table
+from tacit_lab.arena.statistics import Interval, Key, interval, plus_minus
+from tacit_lab.arena.study.markdown import count, level, table
 
 
 def real(selection: Selection, failures: Sequence[Row]) -> list[str]:
@@ -25,8 +25,8 @@ def real(selection: Selection, failures: Sequence[Row]) -> list[str]:
         best_first = sorted(errors, key=lambda learner: errors[learner].mean)
         rows = [[f"`{learner}`", plus_minus(errors[learner])] for learner in best_first]
         lines += [
-            f"`{name}`, {rounds:,} people, decisions for people who never played, error in the "
-            "data's own unit:"
+            f"`{name}`, {rounds:,} people, decisions for people who never played, "
+            "error in the data's own unit:"
         ]
         lines += table(["learner", "error"], rows)
     return ["## Real data", "", *lines] if lines else []
@@ -37,11 +37,12 @@ def published(selection: Selection, failures: Sequence[Row]) -> list[str]:
     spec = tomllib.loads(resources.files("tacit_lab.arena").joinpath("published.toml").read_text())
     lines: list[str] = []
     for figure in spec["figures"]:
-        rows = [row for point in figure["points"] if (row := _beside(selection, figure, point))]
+        beside = [_beside(selection, figure, point) for point in figure["points"]]
+        rows = [row for row in beside if row]
         if rows:
             lines += [
-                f"{figure['source']}. {figure['setting']}. Compared: {figure['what']}, with "
-                f"`{figure['learner']}`."
+                f"{figure['source']}. {figure['setting']}. "
+                f"Compared: {figure['what']}, with `{figure['learner']}`."
             ]
             lines += table(["eps", "theirs", "ours", "seeds"], rows)
     if not lines:
@@ -51,6 +52,7 @@ def published(selection: Selection, failures: Sequence[Row]) -> list[str]:
 
 
 def _beside(selection: Selection, figure: dict[str, Any], point: dict[str, float]) -> list[str]:
+    """One published point beside ours; nothing where its setting was not run."""
     key = (figure["learner"], figure["environment"], figure["rounds"], float(point["epsilon"]))
     if key not in selection.cells.rows:
         return []

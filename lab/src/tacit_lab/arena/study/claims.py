@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -11,7 +10,7 @@ from tacit_lab.arena.environments import RKHS
 from tacit_lab.arena.names import base_and_variant, known_learners
 from tacit_lab.arena.rate import rate_slope
 from tacit_lab.arena.selection import PAPER, Selection
-from tacit_lab.arena.statistics import Interval, interval, paired
+from tacit_lab.arena.statistics import Interval, paired
 
 LONG = 3000  # rounds from which the release is meant to be the best
 SLACK = 0.1  # by which a measured slope may miss the theory's
@@ -48,19 +47,26 @@ def duels(
     found = []
     cells = selection.cells
     for key in sorted(cells.rows):
-        _, environment, rounds, epsilon = key
-        if key[0] != ours or rounds < LONG or not math.isfinite(epsilon) or not wanted(environment):
+        learner, environment, rounds, epsilon = key
+        if learner != ours or rounds < LONG or not math.isfinite(epsilon):
             continue
-        met = [
-            (name, environment, rounds, epsilon)
-            for name in rivals
-            if (name, *key[1:]) in cells.rows
-        ]
+        if not wanted(environment):
+            continue
+        keys = [(name, environment, rounds, epsilon) for name in rivals]
+        met = [other for other in keys if other in cells.rows]
         if met:
             best = min(met, key=lambda other: cells.interval(other).mean)
-            gap = paired(cells.values(key), cells.values(best))
             found.append(
-                Duel(*key[1:], ours, cells.interval(key), best[0], cells.interval(best), gap)
+                Duel(
+                    environment,
+                    rounds,
+                    epsilon,
+                    ours=ours,
+                    error=cells.interval(key),
+                    rival=best[0],
+                    rival_error=cells.interval(best),
+                    gap=paired(cells.values(key), cells.values(best)),
+                )
             )
     return found
 
@@ -69,16 +75,17 @@ def others(selection: Selection) -> tuple[list[str], list[str]]:
     """Private learners that are not ours: those that protect as much, and those that protect less
     or only claim to."""
     rivals = [name for name in selection.private if name not in selection.ours()]
-    return [name for name in rivals if protects_all(name)], [
-        name for name in rivals if not protects_all(name)
-    ]
+    as_much = [name for name in rivals if protects_all(name)]
+    less = [name for name in rivals if not protects_all(name)]
+    return as_much, less
 
 
 def protects_all(learner: str) -> bool:
-    """Context and reward, from everybody."""
+    """Context and reward, from everybody. Somebody's own learner is believed to."""
     known = known_learners().get(learner)
-    words = known.protects if known is not None else "context and reward"
-    return ("context and reward" in words) and "other agents" not in words
+    if known is None:
+        return True
+    return "context and reward" in known.protects and "other agents" not in known.protects
 
 
 def on_rkhs(environment: str) -> bool:
@@ -109,8 +116,10 @@ def slopes(selection: Selection) -> list[Slope]:
     """Of our learners and the paper's, on the functions for which the rate is computed."""
     found = []
     for environment in selection.with_curves():
+        if environment not in RKHS:
+            continue
         for learner in (*selection.ours(), PAPER):
-            measured = selection.slope(learner, environment) if environment in RKHS else None
+            measured = selection.slope(learner, environment)
             if measured is not None:
                 rounds = tuple(selection.curve(learner, environment))
                 theory = rate_slope(environment, rounds, selection.epsilon)
@@ -119,22 +128,8 @@ def slopes(selection: Selection) -> list[Slope]:
 
 
 def against(selection: Selection, learner: str, column: str) -> Interval:
-    """Error less a reference that every row carries (such as `uniform_error`), in the main setting.
-
-    For each seed the mean over environments; the interval is over seeds.
-    """
-    level = selection.level(learner)
-    by_seed = defaultdict[int, list[float]](list)
-    for environment in selection.environments:
-        for seed, row in selection.cells.rows.get(
-            (learner, environment, selection.rounds, level), {}
-        ).items():
-            by_seed[seed].append(row["error_rate"] - row[column])
-    return (
-        interval([sum(gaps) / len(gaps) for gaps in by_seed.values()])
-        if by_seed
-        else paired({}, {})
-    )
+    """Error less a reference of every row, such as `uniform_error`, in the main setting."""
+    return selection.over_seeds(learner, lambda row: row["error_rate"] - row[column])
 
 
 def variants(selection: Selection) -> list[tuple[str, str, str, int, Interval]]:
@@ -143,13 +138,11 @@ def variants(selection: Selection) -> list[tuple[str, str, str, int, Interval]]:
     found = []
     for learner, environment, rounds, epsilon in sorted(selection.cells.rows):
         base, variant = base_and_variant(environment)
-        told = (learner, base, rounds, epsilon)
-        if (
-            variant != "public"
-            and told in selection.cells.rows
-            and epsilon == selection.level(learner)
-        ):
-            key = (learner, environment, rounds, epsilon)
-            gap = paired(selection.cells.values(key), selection.cells.values(told))
+        if variant == "public" or epsilon != selection.level(learner):
+            continue
+        key = (learner, environment, rounds, epsilon)
+        informed = (learner, base, rounds, epsilon)
+        if informed in selection.cells.rows:
+            gap = paired(selection.cells.values(key), selection.cells.values(informed))
             found.append((learner, base, variant, rounds, gap))
     return found

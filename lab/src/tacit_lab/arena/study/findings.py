@@ -4,17 +4,16 @@ learning."""
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
 
-from tacit_lab.arena.environments.rkhs import KERNELS, SIZES
+from tacit_lab.arena.environments.rkhs import SIZE_NAMES
 from tacit_lab.arena.job import Row
 from tacit_lab.arena.selection import FEWEST, OURS, Selection
-from tacit_lab.arena.statistics import Interval, Key, interval, ranking
+from tacit_lab.arena.statistics import Key, interval, plus_minus, ranking
 from tacit_lab.arena.study.claims import SLACK, slopes, variants
-from tacit_lab.arena.study.markdown import count, listed, plus_minus, signed, table
+from tacit_lab.arena.study.markdown import count, listed, signed, table
 
 IMAGES = "images/arena"
 TICK = 1e-6  # no cost is below a microsecond
@@ -32,13 +31,16 @@ def ranked(selection: Selection, failures: Sequence[Row]) -> list[str]:
 def _places(selection: Selection, rounds: int) -> list[str]:
     places = ranking(selection.cells, rounds, selection.epsilon, selection.environments)
     best = next((place for place in places if place.learner in selection.private), None)
-    said = (
-        f"At {rounds:,} rounds and `eps = {selection.epsilon:g}`, over "
-        f"{count(places[0].environments, 'environment')} "
+    words = (
+        f"At {rounds:,} rounds and `eps = {selection.epsilon:g}`, "
+        f"over {count(places[0].environments, 'environment')} "
         "that all of these learners played; the error is a share of uniform play's."
     )
     if best is not None:
-        said += f" The best private learner is `{best.learner}`, which leaves {best.left.mean:.0%} of it."
+        words += (
+            f" The best private learner is `{best.learner}`, "
+            f"which leaves {best.left.mean:.0%} of it."
+        )
     rows = [
         [
             f"`{place.learner}`",
@@ -48,7 +50,7 @@ def _places(selection: Selection, rounds: int) -> list[str]:
         ]
         for place in places
     ]
-    return [said, *table(["learner", "private", "error / uniform play's", "mean place"], rows)]
+    return [words, *table(["learner", "private", "error / uniform play's", "mean place"], rows)]
 
 
 def by_rounds(selection: Selection, failures: Sequence[Row]) -> list[str]:
@@ -57,35 +59,27 @@ def by_rounds(selection: Selection, failures: Sequence[Row]) -> list[str]:
         return []
     rows = [
         [
-            f"`{s.environment}`",
-            f"`{s.learner}`",
-            f"{min(s.rounds):,} to {max(s.rounds):,}",
-            signed(s.measured, "+.2f"),
-            f"{s.theory:+.2f}",
-            "yes" if s.holds else "**no**",
+            f"`{slope.environment}`",
+            f"`{slope.learner}`",
+            f"{min(slope.rounds):,} to {max(slope.rounds):,}",
+            signed(slope.measured, "+.2f"),
+            f"{slope.theory:+.2f}",
+            "yes" if slope.holds else "**no**",
         ]
-        for s in found
+        for slope in found
     ]
-    steeper = sum(s.measured.mean < s.theory for s in found)
+    columns = ["environment", "learner", "rounds", "measured slope", "theory's"]
+    columns.append(f"within {SLACK:g} or steeper")
+    steeper = sum(slope.measured.mean < slope.theory for slope in found)
     return [
         "## Error against rounds",
         "",
         f"Slopes of log error in log `T` at `eps = {selection.epsilon:g}`, beside those of "
-        "`sqrt(gamma_T/T) + gamma_T/(T eps)` over the same rounds, with `gamma_T = 1/2 sum log(1 + "
-        "T lambda_i)` from "
-        f"the kernel's eigenvalues under the law of play. {steeper} of {len(found)} are steeper "
-        "than the theory's.",
-        *table(
-            [
-                "environment",
-                "learner",
-                "rounds",
-                "measured slope",
-                "theory's",
-                f"within {SLACK:g} or steeper",
-            ],
-            rows,
-        ),
+        "`sqrt(gamma_T/T) + gamma_T/(T eps)` over the same rounds, "
+        "with `gamma_T = 1/2 sum log(1 + T lambda_i)` "
+        "from the kernel's eigenvalues under the law of play. "
+        f"{steeper} of {len(found)} are steeper than the theory's.",
+        *table(columns, rows),
         *_image("error-rounds", "Error against rounds"),
     ]
 
@@ -113,12 +107,8 @@ def by_epsilon(selection: Selection, failures: Sequence[Row]) -> list[str]:
 
 
 def by_dimension(selection: Selection, failures: Sequence[Row]) -> list[str]:
-    sizes = [f"{x}+{c}" for x, c in SIZES]
     cells = selection.cells
-    have = set(cells.environments())
-    kernels = [
-        kernel for kernel in KERNELS if sum(f"{kernel}-{size}" in have for size in sizes) > 1
-    ]
+    kernels = selection.with_sizes()
     if not kernels:
         return []
     lines = [
@@ -131,11 +121,11 @@ def by_dimension(selection: Selection, failures: Sequence[Row]) -> list[str]:
         for learner in cells.learners():
             keys = [
                 (learner, f"{kernel}-{size}", selection.rounds, selection.level(learner))
-                for size in sizes
+                for size in SIZE_NAMES
             ]
             if any(key in cells.rows for key in keys):
                 rows.append([f"`{learner}`", *(_share(selection, key) for key in keys)])
-        lines += ["", f"`{kernel}`:", *table(["learner", *sizes], rows)]
+        lines += ["", f"`{kernel}`:", *table(["learner", *SIZE_NAMES], rows)]
     return [*lines, *_image("error-dimension", "Error against dimension")]
 
 
@@ -146,17 +136,21 @@ def costs(selection: Selection, failures: Sequence[Row]) -> list[str]:
     for learner in selection.cells.learners():
         level = selection.level(learner)
         rounds = selection.cells.rounds(name, learner, level)
-        if rounds:
-            keys = [(learner, name, T, level) for T in rounds]
-            seconds = [selection.cells.interval(key, "seconds").mean for key in keys]
-            memory = selection.cells.interval(keys[-1], "peak_memory").mean
-            fit = _growth(rounds, seconds) if len(rounds) >= FEWEST else ""
-            rows.append(
-                [f"`{learner}`", f"{rounds[-1]:,}", f"{seconds[-1]:.2f}", fit, f"{memory:.0f}"]
-            )
+        if not rounds:
+            continue
+        keys = [(learner, name, T, level) for T in rounds]
+        seconds = [selection.cells.interval(key, "seconds").mean for key in keys]
+        memory = selection.cells.interval(keys[-1], "peak_memory").mean
+        growth = _growth(rounds, seconds) if len(rounds) >= FEWEST else ""
+        rows.append(
+            [f"`{learner}`", f"{rounds[-1]:,}", f"{seconds[-1]:.2f}", growth, f"{memory:.0f}"]
+        )
     columns = ["learner", "most rounds", "seconds there", "grows as T to the", "megabytes there"]
-    told = f"Of the learner alone on `{name}`, one core: designing, playing all rounds, deciding for all fresh contexts."
-    return ["## Cost", "", told, *table(columns, rows), *_image("cost", "Cost against rounds")]
+    words = (
+        f"Of the learner alone on `{name}`, one core: "
+        "designing, playing all rounds, deciding for all fresh contexts."
+    )
+    return ["## Cost", "", words, *table(columns, rows), *_image("cost", "Cost against rounds")]
 
 
 def generators(selection: Selection, failures: Sequence[Row]) -> list[str]:
@@ -172,67 +166,61 @@ def generators(selection: Selection, failures: Sequence[Row]) -> list[str]:
     return [
         "## A wrong guess of who will come",
         "",
-        "What is added to the error when the learner is told a wrong law of contexts (tilted "
-        "towards one corner), or "
-        f"none, on the same seeds. In {harmless} of {len(found)} cases the interval does not "
-        "exclude that it costs "
-        "nothing.",
+        "What is added to the error when the learner is told a wrong law of contexts "
+        "(tilted towards one corner), or none, on the same seeds. "
+        f"In {harmless} of {len(found)} cases the interval does not exclude that it costs nothing.",
         *table(["learner", "environment", "told", "rounds", "added error"], rows),
     ]
 
 
 def learning(selection: Selection, failures: Sequence[Row]) -> list[str]:
     """What is lost while learning: learners that explore uniformly pay for it."""
-    shares = {
-        name: share
-        for name in selection.cells.learners()
-        if (share := _regret(selection, name)) is not None
-    }
+    shares = {}
+    for name in selection.cells.learners():
+        share = selection.over_seeds(name, _regret)
+        if share.seeds:
+            shares[name] = share
     above = [
         f"`{learner}`"
         for learner, share in shares.items()
         if learner in selection.private and share.low > 1.0
     ]
-    rows = [
-        [f"`{name}`", plus_minus(shares[name], ".2f")]
-        for name in sorted(shares, key=lambda n: shares[n].mean)
-    ]
-    return [
-        "## Reward while learning",
-        "",
+    best_first = sorted(shares, key=lambda name: shares[name].mean)
+    rows = [[f"`{name}`", plus_minus(shares[name], ".2f")] for name in best_first]
+    words = (
         f"Cumulative regret over {selection.rounds:,} rounds as a share of uniform play's, "
         "averaged over environments. "
-        f"Learners that explore uniformly, `{OURS}` among them, are at 1 by design: they learn for "
-        "later." + (f" Beyond doubt more than uniform play lost {listed(above)}." if above else ""),
-        *table(["learner", "share"], rows),
-    ]
+        f"Learners that explore uniformly, `{OURS}` among them, are at 1 by design: "
+        "they learn for later."
+    )
+    if above:
+        words += f" Beyond doubt more than uniform play lost {listed(above)}."
+    return ["## Reward while learning", "", words, *table(["learner", "share"], rows)]
 
 
-def _regret(selection: Selection, learner: str) -> Interval | None:
-    """For each seed the mean over environments; the interval is over seeds."""
-    by_seed = defaultdict[int, list[float]](list)
-    for name in selection.environments:
-        key = (learner, name, selection.rounds, selection.level(learner))
-        for seed, row in selection.cells.rows.get(key, {}).items():
-            by_seed[seed].append(row["cumulative_regret"] / (row["rounds"] * row["uniform_error"]))
-    return interval([float(np.mean(shares)) for shares in by_seed.values()]) if by_seed else None
+def _regret(row: Row) -> float:
+    """As a share of uniform play's."""
+    return float(row["cumulative_regret"] / (row["rounds"] * row["uniform_error"]))
 
 
 def _growth(rounds: Sequence[int], seconds: Sequence[float]) -> str:
-    return f"{np.polyfit(np.log(rounds), np.log(np.maximum(seconds, TICK)), 1)[0]:.2f}"
+    """The exponent in T, by least squares on log-log axes."""
+    exponent, _ = np.polyfit(np.log(rounds), np.log(np.maximum(seconds, TICK)), 1)
+    return f"{exponent:.2f}"
 
 
 def _share(selection: Selection, key: Key) -> str:
     rows = selection.cells.rows.get(key, {}).values()
-    return (
-        plus_minus(interval([row["error_rate"] / row["uniform_error"] for row in rows]), ".2f")
-        if rows
-        else ""
-    )
+    if not rows:
+        return ""
+    shares = [row["error_rate"] / row["uniform_error"] for row in rows]
+    return plus_minus(interval(shares), ".2f")
 
 
 def _error(selection: Selection, key: Key) -> str:
-    return plus_minus(selection.cells.interval(key)) if key in selection.cells.rows else ""
+    if key not in selection.cells.rows:
+        return ""
+    return plus_minus(selection.cells.interval(key))
 
 
 def _image(name: str, words: str) -> list[str]:

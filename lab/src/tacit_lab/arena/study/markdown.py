@@ -8,38 +8,36 @@ from collections.abc import Sequence
 
 from tacit_lab.arena.statistics import Interval
 
+# nothing, or a number with its sign and interval: no letters
 NUMBER = re.compile(r"$|[+-]?\d[^a-z]*$")
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Columns of numbers stand to the right."""
-    marks = [
-        "---:" if all(NUMBER.match(row[i]) for row in rows) else "---" for i in range(len(columns))
-    ]
+    marks = []
+    for i in range(len(columns)):
+        numeric = all(NUMBER.match(row[i]) for row in rows)
+        marks.append("---:" if numeric else "---")
     return ["", *(f"| {' | '.join(row)} |" for row in (columns, marks, *rows)), ""]
 
 
-def plus_minus(value: Interval, form: str = ".3f") -> str:
-    """A mean and half its interval; a single seed has none."""
-    return f"{value.mean:{form}}" + (
-        "" if math.isnan(value.margin) else f" ± {value.margin:{form}}"
-    )
-
-
 def signed(value: Interval, form: str = "+.3f") -> str:
-    if math.isnan(value.margin):
+    """A mean and its interval; a single seed has none."""
+    if value.ends is None:
         return f"{value.mean:{form}}"
     return f"{value.mean:{form}} [{value.low:{form}}, {value.high:{form}}]"
 
 
 def listed(words: Sequence[str]) -> str:
     """a, b and c"""
-    words = list(words)
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+    if len(words) < 2:
+        return "".join(words)
+    return ", ".join(words[:-1]) + " and " + words[-1]
 
 
 def count(number: int, word: str) -> str:
-    return f"{number:,} {word}" + ("" if number == 1 else "s")
+    plural = "" if number == 1 else "s"
+    return f"{number:,} {word}{plural}"
 
 
 def level(epsilon: float) -> str:

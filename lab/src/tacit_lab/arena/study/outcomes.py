@@ -8,11 +8,12 @@ from collections.abc import Sequence
 
 from tacit_lab.arena.job import Row
 from tacit_lab.arena.selection import OURS, Selection
-from tacit_lab.arena.statistics import paired
+from tacit_lab.arena.statistics import paired, plus_minus
 from tacit_lab.arena.study.claims import (
     LONG,
     SLACK,
     Duel,
+    Slope,
     against,
     duels,
     elsewhere,
@@ -20,7 +21,7 @@ from tacit_lab.arena.study.claims import (
     others,
     slopes,
 )
-from tacit_lab.arena.study.markdown import count, listed, plus_minus, signed, table
+from tacit_lab.arena.study.markdown import count, listed, signed, table
 
 WHERE = {on_rkhs: "functions of a known kernel", elsewhere: "the other problems"}
 FLOOR = "best-fixed"
@@ -32,21 +33,23 @@ WHOM = (
 
 def first(selection: Selection, failures: Sequence[Row]) -> list[str]:
     """The claims that do not hold, before anything else; then those that do."""
-    lost: list[list[str]] = []
-    held: list[list[str]] = []
+    lost: list[str] = []
+    held: list[str] = []
     for wanted, where in WHERE.items():
         for rivals, whom in zip(others(selection), WHOM, strict=True):
             met = duels(selection, OURS, wanted, rivals)
             if met:
-                (held if all(duel.won for duel in met) else lost).append(_won(met, where, whom))
+                claims = held if all(duel.won for duel in met) else lost
+                claims += _won(met, where, whom)
     found = slopes(selection)
     if found:
-        (held if all(slope.holds for slope in found) else lost).append(_rates(selection))
-    lines = [line for part in lost for line in part]
+        claims = held if all(slope.holds for slope in found) else lost
+        claims += _rates(found)
+    lines: list[str] = []
     if lost:
-        lines = ["## First: what does not hold", "", *lines]
+        lines += ["## First: what does not hold", "", *lost]
     if held:
-        lines += ["## What holds", "", *(line for part in held for line in part)]
+        lines += ["## What holds", "", *held]
     return lines
 
 
@@ -57,10 +60,9 @@ def _won(met: list[Duel], where: str, whom: str) -> list[str]:
     settings = count(len(met), "setting")
     if not lost:
         return [
-            f"On {where} Tacit's release (`{OURS}`) has a lower mean error than all {whom}, at "
-            "equal `(eps, delta)`, "
-            f"in every one of {settings} with `T >= {LONG}`; in {clear} of them the paired "
-            "interval leaves no doubt.",
+            f"On {where} Tacit's release (`{OURS}`) has a lower mean error than all {whom}, "
+            f"at equal `(eps, delta)`, in every one of {settings} with `T >= {LONG}`; "
+            f"in {clear} of them the paired interval leaves no doubt.",
             "",
         ]
     rows = [
@@ -77,28 +79,32 @@ def _won(met: list[Duel], where: str, whom: str) -> list[str]:
     ]
     beaten = sum(duel.clear for duel in lost)
     return [
-        f"**On {where} Tacit's release (`{OURS}`) is not always better than {whom}**: in "
-        f"{len(lost)} of {settings} "
-        f"with `T >= {LONG}` one of them has a lower mean error at equal `(eps, delta)`, in "
-        f"{beaten} beyond doubt (the "
-        f"paired interval). In the other {len(won)} Tacit has the lowest, in {clear} beyond doubt.",
+        f"**On {where} Tacit's release (`{OURS}`) is not always better than {whom}**: "
+        f"in {len(lost)} of {settings} with `T >= {LONG}` one of them has a lower mean error "
+        f"at equal `(eps, delta)`, in {beaten} beyond doubt (the paired interval). "
+        f"In the other {len(won)} Tacit has the lowest, in {clear} beyond doubt.",
         *table(["environment", "T", "eps", "best", "its error", "Tacit's", "difference"], rows),
     ]
 
 
-def _rates(selection: Selection) -> list[str]:
-    found = slopes(selection)
+def _rates(found: list[Slope]) -> list[str]:
     worse = [slope for slope in found if not slope.holds]
-    measured = f"{count(len(found), 'measured slope')} of {listed(sorted({f'`{slope.learner}`' for slope in found}))}"
+    learners = sorted({f"`{slope.learner}`" for slope in found})
+    measured = f"{count(len(found), 'measured slope')} of {listed(learners)}"
     if not worse:
         return [
-            f"All of {measured} in `T` are within {SLACK:g} of the theory's, or steeper (see "
-            "below).",
+            f"All of {measured} in `T` are within {SLACK:g} of the theory's, "
+            "or steeper (see below).",
             "",
         ]
     rows = [
-        [f"`{s.learner}`", f"`{s.environment}`", signed(s.measured, "+.2f"), f"{s.theory:+.2f}"]
-        for s in worse
+        [
+            f"`{slope.learner}`",
+            f"`{slope.environment}`",
+            signed(slope.measured, "+.2f"),
+            f"{slope.theory:+.2f}",
+        ]
+        for slope in worse
     ]
     return [
         f"**Of {measured} in `T`, {len(worse)} are flatter than the theory's by more than "
@@ -122,7 +128,10 @@ def _no_better(selection: Selection) -> list[str]:
     """Private learners whose error is not clearly below uniform play's."""
     met = {name: against(selection, name, "uniform_error") for name in selection.private}
     useless = {name: gap for name, gap in met.items() if gap.seeds and not gap.high < 0.0}
-    where = f"at {selection.rounds:,} rounds and `eps = {selection.epsilon:g}`, on average over environments"
+    where = (
+        f"at {selection.rounds:,} rounds and `eps = {selection.epsilon:g}`, "
+        "on average over environments"
+    )
     if not useless:
         return [
             f"Every private learner that was run there is better than uniform play {where}.",
@@ -154,34 +163,30 @@ def _below_the_floor(selection: Selection) -> list[str]:
     if not rows:
         return []
     return [
-        "In how many settings one fixed action for everybody, found without privacy, has a lower "
-        "error:",
+        "In how many settings one fixed action for everybody, found without privacy, "
+        "has a lower error:",
         *table(["learner", "settings"], rows),
     ]
 
 
 def _short(selection: Selection) -> list[str]:
     """Learners that were not run at the largest number of rounds."""
-    learners = selection.cells.learners()
     most = {
         name: max(row["rounds"] for row in selection.rows if row["learner"] == name)
-        for name in learners
+        for name in selection.cells.learners()
     }
     top = max(most.values())
     short = [f"`{name}` ({rounds:,})" for name, rounds in most.items() if rounds < top]
-    return (
-        [f"Not run at {top:,} rounds, with the most that was: {listed(short)}.", ""]
-        if short
-        else []
-    )
+    if not short:
+        return []
+    return [f"Not run at {top:,} rounds, with the most that was: {listed(short)}.", ""]
 
 
 def _failed(failures: Sequence[Row]) -> list[str]:
     if not failures:
         return ["No job failed.", ""]
-    told = Counter((row["learner"], row["failure"]) for row in failures)
+    times = Counter((row["learner"], row["failure"]) for row in failures)
     rows = [
-        [f"`{learner}`", sentence, str(times)]
-        for (learner, sentence), times in sorted(told.items())
+        [f"`{learner}`", sentence, str(jobs)] for (learner, sentence), jobs in sorted(times.items())
     ]
     return ["Jobs that failed:", *table(["learner", "why", "jobs"], rows)]

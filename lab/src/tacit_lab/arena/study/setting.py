@@ -15,24 +15,28 @@ from tacit_lab.arena.selection import Selection
 from tacit_lab.arena.study.markdown import count, listed, table
 
 PROBLEM = """
-In round `t` a context `c_t` comes from a fixed law, the learner takes an action `x_t` and sees a reward in [-1, 1] with
-mean `f(x_t, c_t)`. After `T` rounds it decides for contexts that it has not seen. What is measured is the error rate
+In round `t` a context `c_t` comes from a fixed law, the learner takes an action `x_t` and sees a
+reward in [-1, 1] with mean `f(x_t, c_t)`. After `T` rounds it decides for contexts that it has not
+seen. What is measured is the error rate
 
     ER = E_c[ max_x f(x, c) - f(xhat(c), c) ],
 
-over {fresh} fresh contexts of the true law. The maximum is over {grid:,} well-spread actions (all where there are
-finitely many), the {menu} actions of the menu that every learner is offered, a local search around the best of these,
-and the learner's own choice. For one environment and seed every learner meets the same function, the same contexts and
-the same noise, so that differences are paired. Intervals are 95 %: Student's over seeds for means, a jackknife over
-seeds for slopes. Cumulative regret is taken in every round, or in {regret:,} evenly spaced ones where there are more.
+over {fresh} fresh contexts of the true law. The maximum is over {grid:,} well-spread actions (all
+where there are finitely many), the {menu} actions of the menu that every learner is offered, a
+local search around the best of these, and the learner's own choice. For one environment and seed
+every learner meets the same function, the same contexts and the same noise, so that differences are
+paired. Intervals are 95 %: Student's over seeds for means, a jackknife over seeds for slopes.
+Cumulative regret is taken in every round, or in {regret:,} evenly spaced ones where there are more.
 
-Learners are told the kernel and, unless it says otherwise, the true law of contexts. Privacy noise is simulated from a
-seed, as everything here. A learner that protects less than context and reward, or trusts nobody, solves another problem
-than joint differential privacy: the table says which. `delta` is {delta} throughout. Where a paper leaves a constant
-open, the learner's docstring says what was chosen, from public facts only: USCA's `tau`, for one, is the one that
-should serve its decisions best.
+Learners are told the kernel and, unless it says otherwise, the true law of contexts. Privacy noise
+is simulated from a seed, as everything here. A learner that protects less than context and reward,
+or trusts nobody, solves another problem than joint differential privacy: the table says which.
+`delta` is {delta} throughout. Where a paper leaves a constant open, the learner's docstring says
+what was chosen, from public facts only: USCA's `tau`, for one, is the one that should serve its
+decisions best.
 
-`usca` and `tacit-pure` spend `eps` on every decision and are judged on one; `tacit` spends it once, for all decisions.
+`usca` and `tacit-pure` spend `eps` on every decision and are judged on one; `tacit` spends it once,
+for all decisions.
 """
 
 
@@ -42,10 +46,7 @@ def head(selection: Selection, failures: Sequence[Row], source: str) -> list[str
     have = [
         count(len(rows), "row"),
         count(len(selection.cells.learners()), "learner"),
-        count(
-            len({base_and_variant(name)[0] for name in selection.cells.environments()}),
-            "environment",
-        ),
+        count(len(_base_names(selection)), "environment"),
         count(len(seeds), "seed"),
     ]
     versions = listed(sorted({row["version"] for row in rows}))
@@ -53,9 +54,8 @@ def head(selection: Selection, failures: Sequence[Row], source: str) -> list[str
         "# The study: private contextual bandits, measured",
         "",
         f"Made by `tacit arena study {source}` from {listed(have)} (Tacit {versions}); "
-        f"{count(len(failures), 'job')} failed. No number on this page was typed; the figures are "
-        "made by "
-        "`tacit arena figures` from the same table.",
+        f"{count(len(failures), 'job')} failed. No number on this page was typed; "
+        "the figures are made by `tacit arena figures` from the same table.",
         "",
     ]
 
@@ -81,12 +81,10 @@ def _learners(selection: Selection) -> list[str]:
 
 def _environments(selection: Selection) -> list[str]:
     rows = []
-    names = sorted({base_and_variant(name)[0] for name in selection.cells.environments()})
-    for name in names:
+    for name in _base_names(selection):
         own = [row for row in selection.rows if base_and_variant(row["environment"])[0] == name]
-        uniform, menu = (
-            sum(row[column] for row in own) / len(own) for column in ("uniform_error", "menu_error")
-        )
+        uniform = sum(row["uniform_error"] for row in own) / len(own)
+        menu = sum(row["menu_error"] for row in own) / len(own)
         size = f"{own[0]['actions']}+{own[0]['contexts']}"
         about = ABOUT.get(name, "")
         rows.append([f"`{name}`", about, size, f"{uniform:.3f}", f"{menu:.3f}"])
@@ -100,10 +98,14 @@ def _environments(selection: Selection) -> list[str]:
     epsilons = sorted({row["epsilon"] for row in selection.rows if math.isfinite(row["epsilon"])})
     return [
         *table(columns, rows),
-        "The menu's error is what the best action of the menu loses, for each context, against the "
-        "best action at all.",
+        "The menu's error is what the best action of the menu loses, for each context, "
+        "against the best action at all.",
         f"The main setting below is {selection.rounds:,} rounds at `eps = {selection.epsilon:g}`, "
-        "the one with most "
-        f"rows; `eps` is {listed([f'{epsilon:g}' for epsilon in epsilons])}.",
+        f"the one with most rows; `eps` is {listed([f'{epsilon:g}' for epsilon in epsilons])}.",
         "",
     ]
+
+
+def _base_names(selection: Selection) -> list[str]:
+    """The environments, whatever their learners were told of the contexts."""
+    return sorted({base_and_variant(name)[0] for name in selection.cells.environments()})
