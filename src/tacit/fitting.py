@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from typing import Any
 
 import narwhals as nw
@@ -12,7 +14,9 @@ from tacit.core import Budget, Ledger, as_ledger
 from tacit.design import Design, DesignOptions
 from tacit.errors import InputError
 from tacit.logs.columns import LogColumns
+from tacit.logs.file_fit import FileFit
 from tacit.logs.job import Job
+from tacit.logs.log_files import find_logs
 from tacit.logs.run_options import RunOptions
 from tacit.passes import release_on, release_passes, require_room
 from tacit.policy import Policy
@@ -66,7 +70,25 @@ def fit(
     names = (*problem.actions.names, *problem.contexts.names)
     columns = LogColumns.of(names, reward, user, run.columns)
     job = Job(problem, columns, budget, passes, options or DesignOptions(), run)
+    if isinstance(data, str | PathLike):
+        data = [data]
+    if isinstance(data, list | tuple):
+        return _fit_files(job, data, ledger)
     return _fit_table(job, data, ledger)
+
+
+def _fit_files(job: Job, data: Sequence[Any], ledger: Ledger | str) -> Policy:
+    if not all(isinstance(path, str | PathLike) for path in data):
+        raise InputError(
+            "a list must hold paths and patterns of files: pass rows as a table, or as a dict of "
+            "columns."
+        )
+    if not data:
+        raise InputError("the list of data names no file: there is nothing to learn from.")
+    fit = FileFit(job, find_logs([os.fspath(path) for path in data]))
+    policy = fit.release(ledger)
+    fit.checkpoint.forget()
+    return policy
 
 
 def _fit_table(job: Job, data: Any, ledger: Ledger | str) -> Policy:
