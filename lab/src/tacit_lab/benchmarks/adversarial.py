@@ -43,7 +43,17 @@ from rich.progress import track
 from rich.table import Table
 
 import tacit
-from tacit import Box, Budget, Categories, Design, Matern, Mixed, Problem, Statistic
+from tacit import (
+    Box,
+    Budget,
+    Categories,
+    Design,
+    DesignOptions,
+    Matern,
+    Mixed,
+    Problem,
+    Statistic,
+)
 from tacit._typing import Floats
 from tacit.core.sums import PrivateSum
 from tacit.kernels import Kernel
@@ -343,7 +353,13 @@ def problem(columns: str = "several", kernel: Any = None, stranger: bool = False
 
 def build(of: Problem, horizon: int = CROWD, unit: str = "record") -> Design:
     return Design.build(
-        of, horizon=horizon, budget=BUDGET, rng=0, rank=8, tau=10.0, public_points=1000, unit=unit
+        of,
+        horizon=horizon,
+        budget=BUDGET,
+        rng=0,
+        unit=unit,
+        passes=1,
+        options=DesignOptions(rank=8, tau=10.0, public_points=1000),
     )
 
 

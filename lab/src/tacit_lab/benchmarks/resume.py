@@ -188,7 +188,7 @@ class Fit:
         if not self.checkpoint.exists():
             return "before the first save"
         with np.load(self.checkpoint) as file:
-            look = "second pass" if "design.earlier_weights" in file else "first pass"
+            look = "second pass" if "design.previous_0_values" in file else "first pass"
         counted = sum(
             b - a for spans in load_about(self.checkpoint)["counted"].values() for a, b in spans
         )

@@ -19,6 +19,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
@@ -30,6 +31,7 @@ from rich.table import Table
 
 import tacit
 from tacit._typing import Floats
+from tacit.passes import release_passes, simulate_with
 from tacit_lab.arena.environments.warfarin import SOURCE, population, warfarin_problem
 from tacit_lab.arena.environments.warfarin import load as parse
 
@@ -54,6 +56,10 @@ def reward(dose: Floats, right: Floats) -> Floats:
     return 1 - np.minimum(1, np.abs(dose - right) / 30)
 
 
+def collect(records: tuple[Floats, Any, Floats], design: tacit.Design) -> tacit.Statistic:
+    return design.statistic().add(*records)
+
+
 def cross_validate(
     contexts: dict[str, Any], right: Floats, given: tacit.Problem, epsilon: float, repeats: int
 ) -> list[float]:
@@ -67,18 +73,17 @@ def cross_validate(
             test = fold == held_out
             budget = tacit.Budget(epsilon=epsilon, delta=1e-6)
             design = tacit.Design.build(
-                given, horizon=int(train.sum()), budget=budget, rng=rng, rank=300, passes=2
+                given,
+                horizon=int(train.sum()),
+                budget=budget,
+                rng=rng,
+                options=tacit.DesignOptions(rank=300),
             )
             doses = rng.uniform(0, 100, int(train.sum()))
             seen = {name: column[train] for name, column in contexts.items()}
             rewards = reward(doses, right[train])
-            first = design.statistic().add(doses, seen, rewards).simulate_release(rng)
-            policy = (
-                tacit.refine(design, first)
-                .statistic()
-                .add(doses, seen, rewards)
-                .simulate_release(rng)
-            )
+            records = (doses, seen, rewards)
+            policy = release_passes(design, partial(collect, records), simulate_with(rng))
             chosen = policy.decide({name: column[test] for name, column in contexts.items()})[
                 "dose"
             ]
