@@ -114,8 +114,10 @@ def _policy(design: Design) -> Policy:
     from tacit.decoder import Posterior
 
     rng = np.random.default_rng(0)
-    posterior = Posterior(rng.normal(size=design.rank), np.eye(design.rank), 0.1, 0.2, ())
+    weights = rng.normal(size=design.rank)
+    landmarks = design.features.U
+    posterior = Posterior(design.problem.k, landmarks, weights, np.eye(design.rank), 0.1, 0.2, ())
     nothing = Guarantee(
         rho=0.0, epsilon=0.0, delta=1e-6, private=False, unit="record", relation="none"
     )
-    return Policy(design.problem, nothing, posterior, design.features.U)
+    return Policy(design.problem, nothing, posterior)

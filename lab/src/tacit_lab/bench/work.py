@@ -11,7 +11,7 @@ import numpy as np
 
 from tacit._typing import Array
 from tacit.core import Budget
-from tacit.design import Design
+from tacit.design import Design, DesignOptions
 from tacit.domains import Box
 from tacit.kernels import Matern
 from tacit.numerics.engine import Engine
@@ -43,11 +43,14 @@ def design(
         horizon=horizon,
         budget=BUDGET,
         rng=rng,
-        tau=10.0,
-        clip=1.0 / np.sqrt(10.0),
-        landmarks=given.public_points(rank, rng),
-        public_points=points,
-        device=on,
+        passes=1,
+        options=DesignOptions(
+            tau=10.0,
+            clip=1.0 / np.sqrt(10.0),
+            landmarks=given.public_points(rank, rng),
+            public_points=points,
+            device=on,
+        ),
     )
 
 

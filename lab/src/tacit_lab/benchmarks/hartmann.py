@@ -64,7 +64,12 @@ def design_for(epsilon: float, lengthscale: float, rng: np.random.Generator) -> 
         advantage=True,
     )
     return tacit.Design.build(
-        problem, horizon=ROUNDS, budget=tacit.Budget(epsilon=epsilon), rng=rng, noise=0.1
+        problem,
+        horizon=ROUNDS,
+        budget=tacit.Budget(epsilon=epsilon),
+        rng=rng,
+        passes=1,
+        options=tacit.DesignOptions(noise=0.1),
     )
 
 

@@ -63,15 +63,23 @@ class Studies:
         self.best = best_on_menu(self.problem, self.waves, self.contexts)
 
     def measure(self, rank: int) -> Result:
-        given = {"horizon": self.setting.rounds, "budget": self.budget, "rank": rank, "passes": 2}
-        forecast = tacit.plan(self.problem, signal=SIGNAL, noise=NOISE, **given).forecast  # type: ignore[arg-type]
+        horizon = self.setting.rounds
+        options = tacit.DesignOptions(rank=rank, signal=SIGNAL, noise=NOISE)
+        forecast = tacit.plan(
+            self.problem, horizon=horizon, budget=self.budget, options=options
+        ).forecast
         rng = np.random.default_rng(5)
-        design = tacit.Design.build(self.problem, rng=rng, **given)  # type: ignore[arg-type]
+        design = tacit.Design.build(
+            self.problem,
+            horizon=horizon,
+            budget=self.budget,
+            rng=rng,
+            options=tacit.DesignOptions(rank=rank),
+        )
         errors = []
         began = time.perf_counter()
         for i, y in enumerate(self.y.T):
             policy = released(design, self.points, y, rng)
-            policy = released(tacit.refine(design, policy), self.points, y, rng)
             errors.append(lost(policy, self.waves, i, self.contexts, self.best))
         seconds = (time.perf_counter() - began) / len(errors)
         return Result(

@@ -75,7 +75,8 @@ def reference_design(horizon: int, epsilon: float) -> Design:
         Matern(2.5, 0.3),
         reward_range=(-1.0, 1.0),
     )
-    return Design.build(problem, horizon=horizon, budget=Budget(epsilon, DELTA), rng=0)
+    budget = Budget(epsilon, DELTA)
+    return Design.build(problem, horizon=horizon, budget=budget, rng=0, passes=1)
 
 
 def random_function(rng: Rng) -> Function:

@@ -47,9 +47,8 @@ def stages(rank: int, rows: int) -> list[dict[str, Any]]:
                 horizon=rows,
                 budget=BUDGET,
                 rng=1,
-                rank=rank,
-                tau=1.0,
-                public_points=50_000,
+                passes=1,
+                options=tacit.DesignOptions(rank=rank, tau=1.0, public_points=50_000),
             )
         )
     )

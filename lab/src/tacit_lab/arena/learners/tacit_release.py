@@ -11,9 +11,9 @@ import numpy as np
 from tacit._typing import Floats, Rng
 from tacit.core import Budget, integer_weights
 from tacit.core.selection import sensitivity
-from tacit.design import Design
+from tacit.design import Design, DesignOptions
+from tacit.passes import release_passes, simulate_with
 from tacit.policy import Policy
-from tacit.refinement import refine
 from tacit.single_decision.scoring import score_weights
 from tacit.statistic import Statistic
 from tacit_lab.arena.learners.menu import UniformPlay, pairs
@@ -64,13 +64,10 @@ class Tacit(UniformPlay):
     @cached_property
     def policy(self) -> Policy:
         """Released after the last round."""
-        first = self.collect(self.design).simulate_release(self.rng)
-        if self.passes == 1:
-            return first
-        return self.collect(refine(self.design, first)).simulate_release(self.rng)
+        return release_passes(self.design, self.collect, simulate_with(self.rng))
 
     def mean(self, points: Floats) -> Floats:
-        return self.policy._mean(points)
+        return self.policy.posterior.mean(points)
 
     def decide(self, contexts: Floats) -> Floats:
         return self.policy.decide_points(contexts)
@@ -103,7 +100,11 @@ class TacitPure(Tacit):
         horizon = self.setting.horizon
         if self.setting.private:
             return Design.build(
-                problem, horizon=horizon, budget=Budget(self.setting.epsilon), rng=self.rng
+                problem,
+                horizon=horizon,
+                budget=Budget(self.setting.epsilon),
+                rng=self.rng,
+                passes=1,
             )
         ridge = self.noise**2 / PRIOR
         return Design.build(
@@ -111,10 +112,8 @@ class TacitPure(Tacit):
             horizon=horizon,
             budget=NO_PRIVACY,
             rng=self.rng,
-            rank=200,
-            tau=ridge,
-            clip=math.inf,
-            plain=True,
+            passes=1,
+            options=DesignOptions(rank=200, tau=ridge, clip=math.inf, plain=True),
         )
 
     def mean(self, points: Floats) -> Floats:

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from tacit._typing import Floats, Rng
-from tacit.design.choices import SIGNAL
+from tacit.design.options import SIGNAL
 from tacit.domains import Domain
 from tacit.kernels import Kernel
 from tacit.numerics import linalg
