@@ -102,9 +102,9 @@ def watching() -> Iterator[Watch]:
     watch = Watch()
     collect = PrivateSum._collect
 
-    def witnessed(self: PrivateSum, units: Any, users: Any) -> None:
-        watch.seen.append(np.array(units))
-        collect(self, units, users)
+    def witnessed(self: PrivateSum, integers: Any, users: Any) -> None:
+        watch.seen.append(np.array(integers))
+        collect(self, integers, users)
 
     PrivateSum._collect = witnessed  # type: ignore[method-assign]
     try:

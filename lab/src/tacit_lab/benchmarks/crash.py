@@ -40,7 +40,17 @@ from rich.console import Console
 from rich.table import Table
 from sqlalchemy import func, insert, inspect, select, update
 
-from tacit import Box, Budget, BudgetError, Ledger, Matern, Problem, StateError, Study
+from tacit import (
+    Box,
+    Budget,
+    BudgetError,
+    DesignOptions,
+    Ledger,
+    Matern,
+    Problem,
+    StateError,
+    Study,
+)
 from tacit.core import ledger as tables
 from tacit.core.accounts import cohorts_table, cost_of, metadata
 from tacit.core.budget import UNITS
@@ -55,7 +65,7 @@ BACK = (0, 0, 0, 1, 2)
 RELEASES = 2  # of a study, one for each of its passes
 HORIZON = 40
 PROBLEM = Problem(Box([0.0], [1.0], ["dose"]), Box([0.0], [1.0], ["age"]), Matern(2.5, 0.5))
-SMALL: dict[str, Any] = {"rank": 6, "tau": 10.0, "public_points": 1000, "rng": 0}
+SMALL = DesignOptions(rank=6, tau=10.0, public_points=1000, seed=0)
 
 
 @dataclass(frozen=True)
@@ -296,7 +306,7 @@ def ledger_episode(url: str, folder: Path, kills: int, kind: str, rng: random.Ra
 
 
 def study_episode(url: str, folder: Path, kills: int, rng: random.Random) -> Result:
-    study = Study.create(url, PROBLEM, horizon=HORIZON, budget=Budget(rho=0.5), **SMALL)
+    study = Study.create(url, PROBLEM, horizon=HORIZON, budget=Budget(rho=0.5), options=SMALL)
     begun = time.perf_counter()
     lines = hunt(lambda notes, seed: study_for_ever(url, notes, seed), folder, kills, rng)
     seconds = time.perf_counter() - begun

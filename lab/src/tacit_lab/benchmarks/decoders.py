@@ -42,9 +42,9 @@ from rich.progress import track
 import tacit
 from tacit import Statistic
 from tacit._typing import Floats, Rng
-from tacit.core import simulate_gaussian
 from tacit.decoder import usca_weights
 from tacit.kernels import Joint, Kernel, Matern
+from tacit.passes import release_passes, simulate_with
 from tacit_lab.arena.environments.making import telling
 from tacit_lab.arena.learners.usca import best_tau
 from tacit_lab.arena.protocol import Setting
@@ -160,29 +160,31 @@ def designs(
     told = replace(problem, generator=truth)
     misled = telling(problem, lambda n, rng: elsewhere(problem, n, rng))
     tau = best_tau(Setting(problem, horizon, epsilon, 0.0, NOISE), rng)
+
+    def build(of: tacit.Problem, passes: int = 1, **options: Any) -> tacit.Design:
+        chosen = tacit.DesignOptions(**options)
+        return tacit.Design.build(of, **given, passes=passes, options=chosen)
+
     return {
-        "published": tacit.Design.build(problem, **given, plain=True, tau=1.0, clip=math.inf),
-        "its best tau": tacit.Design.build(problem, **given, plain=True, tau=tau, clip=math.inf),
-        "USCA": tacit.Design.build(problem, **given, plain=True),
-        "told uniform": tacit.Design.build(problem, **given, context_share=0.0),
-        "one pass": tacit.Design.build(problem, **given),
-        "default": tacit.Design.build(problem, **given, passes=2),
-        "told the truth": tacit.Design.build(told, **given, passes=2),
-        "USCA, told wrong": tacit.Design.build(misled, **given, plain=True),
-        "told wrong": tacit.Design.build(misled, **given, passes=2),
+        "published": build(problem, plain=True, tau=1.0, clip=math.inf),
+        "its best tau": build(problem, plain=True, tau=tau, clip=math.inf),
+        "USCA": build(problem, plain=True),
+        "told uniform": build(problem, context_share=0.0),
+        "one pass": build(problem),
+        "default": build(problem, passes=2),
+        "told the truth": build(told, passes=2),
+        "USCA, told wrong": build(misled, plain=True),
+        "told wrong": build(misled, passes=2),
     }
 
 
 def decided(design: tacit.Design, column: str, collect: Collect, rng: Rng) -> tacit.Policy:
     """The policy of one column; `collect` adds the records of the study to a design's statistic."""
-    released = simulate_gaussian(collect(design)._sum, design.budget, rng)
-    policy = tacit.Policy.from_release(design, released)
+    policy = release_passes(design, collect, simulate_with(rng))
     if column.startswith("USCA"):
-        posterior = replace(policy.posterior, weights=usca_weights(design, released))
-        return replace(policy, posterior=posterior)
-    if design.whole is None:  # planned for one pass
-        return policy
-    return collect(tacit.refine(design, policy)).simulate_release(rng)
+        weights = usca_weights(policy.releases[-1])
+        return replace(policy, posterior=replace(policy.posterior, weights=weights))
+    return policy
 
 
 def published_error(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import tacit
-from tacit import Box, Budget, Categories, Design, Matern, Mixed, Problem
+from tacit import Box, Budget, Categories, Design, DesignOptions, Matern, Mixed, Problem
 from tacit._typing import Floats, Rng
 from tacit.domains import Domain
 from tacit.kernels import Kernel
@@ -84,7 +84,13 @@ STRANGERS: dict[str, Problem] = {
 
 def build(of: Problem, horizon: int = CROWD, unit: str = "record") -> Design:
     return Design.build(
-        of, horizon=horizon, budget=BUDGET, rng=0, rank=8, tau=10.0, public_points=1000, unit=unit
+        of,
+        horizon=horizon,
+        budget=BUDGET,
+        rng=0,
+        unit=unit,
+        passes=1,
+        options=DesignOptions(rank=8, tau=10.0, public_points=1000),
     )
 
 

@@ -30,6 +30,7 @@ from rich.progress import track
 import tacit
 from tacit._typing import Floats
 from tacit.kernels import RBF, Kernel, Matern
+from tacit.passes import release_passes, simulate_with
 from tacit_lab.benchmarks.pages import print_table, put_table
 
 SIGNAL = 0.3  # standard deviation of reward functions
@@ -132,9 +133,14 @@ class Waves:
 def released(
     design: tacit.Design, points: Floats, y: Floats, rng: np.random.Generator
 ) -> tacit.Policy:
-    statistic = design.statistic()
-    statistic.add_points(points, y)
-    return statistic.simulate_release(rng)
+    """After all passes of the design over the same records."""
+
+    def collect(design: tacit.Design) -> tacit.Statistic:
+        statistic = design.statistic()
+        statistic.add_points(points, y)
+        return statistic
+
+    return release_passes(design, collect, simulate_with(rng))
 
 
 def best_on_menu(problem: tacit.Problem, waves: Waves, contexts: Floats) -> Floats:
@@ -162,8 +168,7 @@ def measure(setting: Setting, passes: int) -> Result:
     given: dict[str, Any] = {
         "horizon": setting.rounds,
         "budget": budget,
-        "signal": SIGNAL,
-        "noise": NOISE,
+        "options": tacit.DesignOptions(signal=SIGNAL, noise=NOISE),
         "passes": passes,
     }
     forecast = tacit.plan(problem, **given).forecast
@@ -177,8 +182,6 @@ def measure(setting: Setting, passes: int) -> Result:
     for i in range(f.shape[1]):
         y = np.clip(f[:, i] + NOISE * rng.normal(size=len(f)), -1.0, 1.0)
         policy = released(design, points, y, rng)
-        if passes == 2:
-            policy = released(tacit.refine(design, policy), points, y, rng)
         errors.append(lost(policy, waves, i, contexts, best))
     return Result(
         setting=setting,

@@ -75,6 +75,7 @@ class Studies:
             budget=self.budget,
             rng=rng,
             options=tacit.DesignOptions(rank=rank),
+            passes=1,
         )
         errors = []
         began = time.perf_counter()

@@ -174,7 +174,7 @@ class Fit:
         if not self.checkpoint.exists():
             return "before the first save"
         with np.load(self.checkpoint) as file:
-            name = "second pass" if "design.earlier_weights" in file else "first pass"
+            name = "second pass" if "design.previous_0_values" in file else "first pass"
         spans_by_file = load_about(self.checkpoint)["counted"].values()
         counted = sum(end - start for spans in spans_by_file for start, end in spans)
         if counted == 0:

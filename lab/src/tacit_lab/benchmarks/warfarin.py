@@ -22,6 +22,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
@@ -31,6 +32,7 @@ import typer
 
 import tacit
 from tacit._typing import Floats
+from tacit.passes import release_passes, simulate_with
 from tacit_lab.arena.environments.warfarin import SOURCE, population, warfarin_problem
 from tacit_lab.arena.environments.warfarin import load as parse
 from tacit_lab.benchmarks.pages import print_table
@@ -57,6 +59,12 @@ def reward(dose: Floats, right: Floats) -> Floats:
     return 1 - np.minimum(1, np.abs(dose - right) / 30)
 
 
+def _statistic(
+    doses: Floats, contexts: dict[str, Any], rewards: Floats, design: tacit.Design
+) -> tacit.Statistic:
+    return design.statistic().add(doses, contexts, rewards)
+
+
 def cross_validate(
     contexts: dict[str, Any], right: Floats, given: tacit.Problem, epsilon: float, repeats: int
 ) -> list[float]:
@@ -70,15 +78,20 @@ def cross_validate(
             test = fold == held_out
             budget = tacit.Budget(epsilon=epsilon, delta=DELTA)
             design = tacit.Design.build(
-                given, horizon=int(train.sum()), budget=budget, rng=rng, rank=300, passes=2
+                given,
+                horizon=int(train.sum()),
+                budget=budget,
+                rng=rng,
+                passes=2,
+                options=tacit.DesignOptions(rank=300),
             )
             doses = rng.uniform(0, 100, int(train.sum()))
             seen = {name: column[train] for name, column in contexts.items()}
             fresh = {name: column[test] for name, column in contexts.items()}
             rewards = reward(doses, right[train])
-            first = design.statistic().add(doses, seen, rewards).simulate_release(rng)
-            second = tacit.refine(design, first).statistic().add(doses, seen, rewards)
-            chosen = second.simulate_release(rng).decide(fresh)["dose"]
+            collect = partial(_statistic, doses, seen, rewards)
+            policy = release_passes(design, collect, simulate_with(rng))
+            chosen = policy.decide(fresh)["dose"]
             found.append(float(reward(chosen, right[test]).mean()))
     return found
 
