@@ -363,7 +363,7 @@ def test_there_are_one_or_two_looks() -> None:
 
 @pytest.fixture
 def study(tmp_path: Path) -> Study:
-    bandit = Study.create(
+    study = Study.create(
         f"sqlite:///{tmp_path}/study.db",
         PROBLEM,
         horizon=300,
@@ -371,21 +371,21 @@ def study(tmp_path: Path) -> Study:
         options=DesignOptions(seed=1),
     )
     points, _ = records()
-    asked = bandit.ask_many(points[:300, 1:])
+    asked = study.ask_many(points[:300, 1:])
     played = np.array([[d.action["x"], c] for d, c in zip(asked, points[:300, 1], strict=True)])
-    bandit.tell_many([d.id for d in asked], truth(played).tolist())
-    return bandit
+    study.tell_many([d.id for d in asked], truth(played).tolist())
+    return study
 
 
-def test_a_study_looks_twice_and_pays_once(study: Study, tmp_path: Path) -> None:
+def test_a_study_has_two_passes_and_pays_once(study: Study, tmp_path: Path) -> None:
     policy = study.release()
     assert policy.guarantee.epsilon == pytest.approx(1.0, abs=1e-6)
     again = Study.open(f"sqlite:///{tmp_path}/study.db").release()
     assert np.array_equal(again.posterior.weights, policy.posterior.weights)
-    assert [charge.request for charge in study.ledger.charges()] == ["first pass", "release"]
+    assert [charge.request for charge in study.ledger.charges()] == ["release/pass 1", "release"]
 
 
-def test_a_study_that_stops_between_its_looks_goes_on(
+def test_a_study_that_stops_between_its_passes_goes_on(
     study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stop(*_: object, **__: object) -> Design:
@@ -405,22 +405,23 @@ def test_everybody_uses_the_second_design_that_was_written_down_first(
     study: Study, tmp_path: Path
 ) -> None:
     policy = study.release()
-    kept = study._store.second()
-    other = refine(looked_at(study))
+    kept = study._store.design_of_pass(2)
     assert kept is not None
-    assert study._store.keep_second(other.facts(), other.arrays())[0] == kept[0] != other.facts()
+    other = refine(simulated(study))
+    again = study._store.keep_design_of_pass(2, other.facts(), other.arrays())
+    assert again[0] == kept[0] != other.facts()
     assert np.array_equal(study.release().posterior.weights, policy.posterior.weights)
 
 
-def looked_at(study: Study) -> Policy:
-    return study._statistic(study.asked, lambda *_: None).simulate_release(np.random.default_rng(0))
+def simulated(study: Study) -> Policy:
+    return study._statistic(study.asked).simulate_release(np.random.default_rng(0))
 
 
-def test_one_look_is_still_to_be_had(tmp_path: Path) -> None:
+def test_a_study_may_have_one_pass(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/one.db"
-    bandit = Study.create(
+    study = Study.create(
         url, PROBLEM, horizon=10, budget=BUDGET, passes=1, options=DesignOptions(seed=1)
     )
-    bandit.tell(bandit.ask({"c": 0.5}).id, reward=0.5)
-    assert bandit.release().guarantee.delta == 1e-5
-    assert [charge.request for charge in bandit.ledger.charges()] == ["release"]
+    study.tell(study.ask({"c": 0.5}).id, reward=0.5)
+    assert study.release().guarantee.delta == 1e-5
+    assert [charge.request for charge in study.ledger.charges()] == ["release"]
