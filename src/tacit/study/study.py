@@ -111,6 +111,11 @@ class Study:
         """The study in a database. `kernel` is needed only if it is a function of one's own."""
         store = Store(connect(url, create=False))
         spec, facts, arrays = store.load()
+        if kernel is None and spec["kernel"] == {"type": "custom"}:
+            raise InputError(
+                "this study has a kernel that is a function of somebody's own, which no database "
+                "holds: open it in Python with Study.open(url, kernel=...)."
+            )
         return cls(store, Design.restore(Problem.from_spec(spec, kernel=kernel), facts, arrays))
 
     @property
