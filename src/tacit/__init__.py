@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from tacit.design import Design, DesignOptions
     from tacit.domains import Ball, Box, Catalogue, Categories, Mixed, Simplex
     from tacit.errors import BudgetError, InputError, RequestConflictError, StateError, TacitError
+    from tacit.fitting import fit
     from tacit.kernels import RBF, Categorical, Joint, Linear, Matern, RationalQuadratic, Separable
+    from tacit.logs.run_options import RunOptions
     from tacit.planning import plan
     from tacit.policy import Policy
     from tacit.problem import Problem
@@ -28,6 +30,7 @@ _ROOMS = {
     "design": ("Design", "DesignOptions"),
     "domains": ("Ball", "Box", "Catalogue", "Categories", "Mixed", "Simplex"),
     "errors": ("BudgetError", "InputError", "RequestConflictError", "StateError", "TacitError"),
+    "fitting": ("fit",),
     "kernels": (
         "Categorical",
         "Joint",
@@ -37,6 +40,7 @@ _ROOMS = {
         "RationalQuadratic",
         "Separable",
     ),
+    "logs.run_options": ("RunOptions",),
     "single_decision": ("release_decision",),
     "planning": ("plan",),
     "policy": ("Policy",),
@@ -72,6 +76,7 @@ __all__ = [
     "RBF",
     "RationalQuadratic",
     "RequestConflictError",
+    "RunOptions",
     "Separable",
     "Simplex",
     "StateError",
@@ -79,6 +84,7 @@ __all__ = [
     "TacitError",
     "__version__",
     "contexts",
+    "fit",
     "release_decision",
     "kernels",
     "paper",

@@ -577,8 +577,8 @@ RECORDS = [
     Mutant(
         "pieces of a log overlap",
         "tacit.logs.reading._exactly",
-        "table.slice(rows).to_batches(), count - rows",
-        "table.slice(rows - 1).to_batches(), count - rows + 1",
+        "table.slice(rows).to_batches()\n            count -= rows",
+        "table.slice(rows - 1).to_batches()\n            count -= rows - 1",
         way_in.test_every_row_of_a_log_counts_once,
     ),
     Mutant(
@@ -624,10 +624,11 @@ STUDY = [
     ),
     Mutant(
         "a fit's second design is made from the private sum",
-        "tacit.logs.job.Job.look_again",
-        "refine(policy, ",
-        "refine(Policy.from_release(work.design, "
-        f"{REPLACE}(policy.released, values=work.statistic._sum._value())), ",
+        "tacit.logs.file_fit.FileFit._following",
+        "self.job.next_design(policy)",
+        "self.job.next_design(Policy.from_release("
+        f"{REPLACE}(policy.releases[-1], released={REPLACE}("
+        "policy.releases[-1].released, values=work.statistic._sum._value()))))",
         study.test_a_fit_designs_its_second_pass_from_the_first_release_alone,
     ),
     Mutant(

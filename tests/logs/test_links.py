@@ -1,4 +1,4 @@
-"""A file by another name is the same file: the same ledger, the same budget, the same checkpoint."""
+"""A file by another name is the same file: the same ledger, budget and checkpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A private sum on disk: exact, whole or not at all, for its owner alone, and never released twice."""
+"""A private sum on disk: exact, whole or not there, for its owner alone, never released twice."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.lib import format as npy
 
 from helpers import BUDGET, records, small_design, small_problem, sqlite
 from log_data import total
-from tacit import Design, InputError, Ledger, StateError, Statistic
+from tacit import Design, DesignOptions, InputError, Ledger, StateError, Statistic
 from tacit.logs import dump, forget, load, load_about, load_design, load_partial, save_partial
 
 DESIGN = small_design(rank=8)

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from helpers import BUDGET, PROBLEM, TESTS, small_design, small_problem
 from log_data import COLUMNS, collected, damage, log_table, total, touch, work_on
-from tacit import Design, DesignOptions, InputError, Ledger, StateError
+from tacit import Design, DesignOptions, InputError, Ledger, RunOptions, StateError
 from tacit.cli import app
 from tacit.errors import MissingExtraError
 from tacit.logs import (
@@ -89,7 +89,7 @@ def test_a_cluster_counts_what_one_process_counts(ray: Any, log: Path, expected:
     assert work.statistic.records == ROWS
 
 
-def test_a_cluster_counts_the_same_in_a_second_look(
+def test_a_cluster_counts_the_same_in_a_second_pass(
     ray: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both fits share a ledger, so that the first release is the same. Their checkpoints stay, to
@@ -123,7 +123,7 @@ def test_a_cluster_counts_the_same_in_a_second_look(
         done = CliRunner().invoke(app, [str(word) for word in command])
         assert done.exit_code == 0, done.output
         design = load_design(read_problem(tmp_path / "problem.toml").problem, kept)
-        assert design.earlier is not None
+        assert design.previous
         sums.append(total(load_partial(design, kept).statistic))
         policies.append((out / "policy.npz").read_bytes())
     assert sums[0] == sums[1]
@@ -267,7 +267,9 @@ def begun(log: Path, folder: Path) -> dict[str, Any]:
     (folder / "problem.toml").write_text(PROBLEM)
     spec = read_problem(folder / "problem.toml")
     work = work_on([log], DESIGN)
-    return {"terms": Job(spec, [log], COLUMNS, BUDGET).terms} | work.notes()
+    run = RunOptions(horizon=spec.horizon)
+    job = Job(spec.problem, COLUMNS, BUDGET, run=run, source=spec.text)
+    return {"terms": job.terms} | work.notes()
 
 
 def kill_the_first_that_is_busy(driver: subprocess.Popen[str]) -> int:
@@ -321,7 +323,7 @@ def test_workers_need_no_opendp_and_nobody_else_needs_ray(log: Path) -> None:
         "import sys; sys.modules['opendp'] = None; sys.modules['ray'] = None; sys.path.insert(0, "
         "sys.argv[1])\n"
         "from pathlib import Path\n"
-        "from logs import COLUMNS, work_on\n"
+        "from log_data import COLUMNS, work_on\n"
         "from helpers import small_design\n"
         "from tacit.logs.worker import count_span, shipped\n"
         "import tacit.cli\n"
@@ -339,7 +341,7 @@ def test_workers_need_no_opendp_and_nobody_else_needs_ray(log: Path) -> None:
 
 
 def descendants(pid: int) -> list[int]:
-    """Processes that this one started, and theirs: those of our own cluster and of nobody else's."""
+    """Processes that this one started, and theirs: those of our own cluster, not others'."""
     parents: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

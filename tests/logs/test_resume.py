@@ -17,16 +17,25 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from tacit.refinement import refine
 from typer.testing import CliRunner, Result
 
 from helpers import BUDGET, PROBLEM
 from log_data import NAMES, damage, log_table, touch
-from tacit import Budget, BudgetError, InputError, Ledger, RequestConflictError, TacitError
+from tacit import (
+    Budget,
+    BudgetError,
+    DesignOptions,
+    InputError,
+    Ledger,
+    RequestConflictError,
+    RunOptions,
+    TacitError,
+)
 from tacit.cli import app
 from tacit.core.ledger import Charge
 from tacit.logs import (
     Checkpoint,
+    FileFit,
     Job,
     LogColumns,
     Work,
@@ -37,6 +46,7 @@ from tacit.logs import (
     save_partial,
 )
 from tacit.progress import silent
+from tacit.residual.refine import refine
 
 ROWS = 6000
 LONG = """
@@ -69,19 +79,13 @@ def logs(study: Path) -> list[Path]:
     return [study / f"{name}.parquet" for name in "abc"]
 
 
-def job(study: Path, **options: Any) -> Job:
-    spec = read_problem(study / "problem.toml")
-    columns = options.pop("columns", LogColumns.of(NAMES, spec.reward, None, spec.columns))
-    chosen: dict[str, Any] = {"budget": BUDGET, "rank": 12} | options
-    return Job(spec, chosen.pop("paths", logs(study)), columns, **chosen)
-
-
-def run(job: Job, path: Path, stop_after: int | None = None) -> Work:
-    """One run of a fit; `stop_after` so many pieces it dies as by a kill, without another save."""
-    checkpoint = Checkpoint(path, job.terms, every=0.0)
+def run(study: Path, name: str, stop_after: int | None = None, **options: Any) -> Work:
+    """The first pass of a fit with a checkpoint of this name; `stop_after` so many pieces it dies
+    as by a kill, without another save."""
     ticks = 0
-    work = job.begin(checkpoint, silent)
-    with checkpoint.keeping(work) as tick:
+    fit = begun(study, name, **options)
+    work = fit.work
+    with fit.checkpoint.keeping(work) as tick:
 
         def counted_tick() -> None:
             nonlocal ticks
@@ -92,6 +96,18 @@ def run(job: Job, path: Path, stop_after: int | None = None) -> Work:
 
         collect_here(work, counted_tick, silent)
     return work
+
+
+def begun(study: Path, name: str, **given: Any) -> FileFit:
+    spec = read_problem(study / "problem.toml")
+    columns = given.pop("columns", LogColumns.of(NAMES, spec.reward, None, spec.columns))
+    paths = given.pop("paths", logs(study))
+    budget = given.pop("budget", BUDGET)
+    passes = given.pop("passes", 2)
+    options = DesignOptions(rank=given.pop("rank", 12), tau=given.pop("tau", None))
+    run = RunOptions(checkpoint=study / name, save_every=0.0, **given)
+    job = Job(spec.problem, columns, budget, passes, options, run, spec.text)
+    return FileFit(job, paths)
 
 
 def sum_in(path: Path) -> list[int]:
@@ -135,13 +151,11 @@ def policy_in(folder: Path) -> list[bytes]:
 
 
 def test_a_fit_that_dies_after_every_piece_gets_to_the_same_sum(study: Path) -> None:
-    run(job(study), study / "clean")
+    run(study, "clean")
     deaths = 0
     while True:
         try:
-            run(
-                job(study), study / "killed", stop_after=2
-            )  # one piece is saved, the second is lost
+            run(study, "killed", stop_after=2)  # one piece is saved, the second is lost
             break
         except SystemExit:
             deaths += 1
@@ -155,8 +169,8 @@ def test_a_fit_that_dies_after_every_piece_gets_to_the_same_sum(study: Path) -> 
 def test_sums_without_notes_of_what_is_in_them_would_be_noticed(
     study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same with notes that are one piece behind: rows count twice, and the sum is another one."""
-    clean = run(job(study, horizon=50_000), study / "clean")
+    """The same with notes that are one piece behind: rows count twice, and the sum is another."""
+    clean = run(study, "clean", horizon=50_000)
     notes = Work.notes
 
     def late(work: Work) -> dict[str, Any]:
@@ -167,8 +181,8 @@ def test_sums_without_notes_of_what_is_in_them_would_be_noticed(
 
     with monkeypatch.context() as patch, pytest.raises(SystemExit):  # noqa: PT012
         patch.setattr(Work, "notes", late)
-        run(job(study, horizon=50_000), study / "killed", stop_after=3)
-    killed = run(job(study, horizon=50_000), study / "killed")
+        run(study, "killed", stop_after=3, horizon=50_000)
+    killed = run(study, "killed", horizon=50_000)
     assert killed.statistic.records > clean.statistic.records
     assert sum_in(study / "killed") != sum_in(study / "clean")
 
@@ -228,19 +242,19 @@ def test_asked_to_stop_it_saves_and_says_how_to_go_on(study: Path, name: signal.
 
 
 def test_a_damaged_file_can_be_repaired_or_left_out(study: Path) -> None:
-    run(job(study), study / "clean")
+    run(study, "clean")
     whole = (study / "b.parquet").read_bytes()
     damage(study / "b.parquet", at=0.6)
     with pytest.raises(InputError, match=r"b\.parquet cannot be read"):
-        run(job(study), study / "fit.partial")
+        run(study, "fit.partial")
     assert list(load_about(study / "fit.partial")["counted"]) == [str(study / "a.parquet")]
     shutil.copy(study / "fit.partial", study / "other.partial")
     (study / "b.parquet").write_bytes(whole)
     touch(study / "b.parquet")
-    assert run(job(study), study / "fit.partial").counted == ROWS
+    assert run(study, "fit.partial").counted == ROWS
     assert sum_in(study / "fit.partial") == sum_in(study / "clean")
     without = [study / "a.parquet", study / "c.parquet"]
-    assert run(job(study, paths=without), study / "other.partial").statistic.records == 4000
+    assert run(study, "other.partial", paths=without).statistic.records == 4000
 
 
 # -- what a checkpoint is refused for -------------------------------------------------------------
@@ -269,9 +283,10 @@ OTHER = LogColumns.of(NAMES, "reward", None, {"age": "weight"})
 @pytest.mark.parametrize(
     ("change", "options", "says"),
     [
-        (change_problem, {}, "another problem file"),
+        (change_problem, {}, "another problem:"),
         (nothing, {"budget": type(BUDGET)(epsilon=2.0, delta=1e-6)}, "another budget"),
         (nothing, {"rank": 13}, "another rank"),
+        (nothing, {"tau": 3.0}, "another choice of design options"),
         (nothing, {"horizon": 9999}, "another horizon"),
         (nothing, {"request": "mine"}, "another request"),
         (nothing, {"passes": 1}, "another number of passes"),
@@ -286,37 +301,32 @@ def test_a_checkpoint_of_something_else_is_refused(
     study: Path, change: Callable[[Path], None], options: dict[str, Any], says: str
 ) -> None:
     with pytest.raises(SystemExit):
-        run(job(study), study / "fit.partial", stop_after=4)
+        run(study, "fit.partial", stop_after=4)
     before = (study / "fit.partial").read_bytes()
     change(study)
     if "paths" in options:
         options = options | {"paths": [study / name for name in options["paths"]]}
     with pytest.raises(InputError, match=says) as error:
-        run(job(study, **options), study / "fit.partial")
+        run(study, "fit.partial", **options)
     assert "\n" not in str(error.value)
     if change is not cut_off:
         assert (study / "fit.partial").read_bytes() == before
 
 
 def test_a_sum_that_was_saved_for_something_else_is_refused(study: Path) -> None:
-    save_partial(
-        run(job(study), study / "fit.partial").statistic, study / "fit.partial", {"mine": 1}
-    )
-    with pytest.raises(InputError, match="another problem file"):
-        run(job(study), study / "fit.partial")
+    save_partial(run(study, "fit.partial").statistic, study / "fit.partial", {"mine": 1})
+    with pytest.raises(InputError, match="another problem:"):
+        run(study, "fit.partial")
 
 
 def test_files_that_are_not_counted_yet_may_come_and_change(study: Path) -> None:
     with pytest.raises(SystemExit):
-        run(job(study, horizon=50_000), study / "fit.partial", stop_after=4)
+        run(study, "fit.partial", stop_after=4, horizon=50_000)
     assert str(study / "c.parquet") not in load_about(study / "fit.partial")["counted"]
     pq.write_table(log_table(3000, seed=5), study / "c.parquet")
     pq.write_table(log_table(100, seed=6), study / "d.parquet")
     paths = [*logs(study), study / "d.parquet"]
-    assert (
-        run(job(study, horizon=50_000, paths=paths), study / "fit.partial").statistic.records
-        == 7100
-    )
+    assert run(study, "fit.partial", horizon=50_000, paths=paths).statistic.records == 7100
 
 
 # -- the release ----------------------------------------------------------------------------------
@@ -368,18 +378,18 @@ def test_a_fit_per_user_goes_on_too(study: Path) -> None:
         users = [f"user-{i % 300}" for i in range(table.num_rows)]
         pq.write_table(table.append_column("who", [users]), path)
     columns = LogColumns.of(NAMES, "reward", "who", {})
-    clean = run(job(study, columns=columns), study / "clean").statistic
+    clean = run(study, "clean", columns=columns).statistic
     with pytest.raises(SystemExit):
-        run(job(study, columns=columns), study / "fit.partial", stop_after=4)
-    resumed = run(job(study, columns=columns), study / "fit.partial").statistic
+        run(study, "fit.partial", stop_after=4, columns=columns)
+    resumed = run(study, "fit.partial", columns=columns).statistic
     assert np.array_equal(clean._sum._value(), resumed._sum._value())
 
 
 def test_the_terms_of_a_checkpoint_tell_nothing_private(study: Path) -> None:
-    run(job(study), study / "fit.partial")
+    run(study, "fit.partial")
     notes = json.dumps(load_about(study / "fit.partial"))
     pq.write_table(log_table(2000, seed=9), study / "a.parquet")
-    run(job(study), study / "other.partial")
+    run(study, "other.partial")
     others = json.loads(json.dumps(load_about(study / "other.partial")))
     others["files"][0][1:3] = json.loads(notes)["files"][0][1:3]  # its size and its time
     assert others == json.loads(notes)
@@ -401,18 +411,18 @@ def dying(work: Work, tick: Callable[[], None], *rest: Any, **options: Any) -> N
     def counted_tick() -> None:
         nonlocal ticks
         ticks += 1
-        if work.design.earlier is not None and ticks == 2:
+        if work.design.previous and ticks == 2:
             raise SystemExit(9)
         tick()
 
     collect_here(work, counted_tick, *rest, **options)
 
 
-def test_two_looks_spend_the_budget_and_no_more(study: Path) -> None:
+def test_two_passes_spend_the_budget_and_no_more(study: Path) -> None:
     told = fit(study)
     ledger = Ledger.open(f"sqlite:///{study}/ledger.db")
     first, second = ledger.charges()
-    assert first.request == f"{second.request}/first pass"
+    assert first.request == f"{second.request}/pass 1"
     assert first.cost + second.cost <= BUDGET.gaussian
     assert first.cost + second.cost == pytest.approx(BUDGET.gaussian, rel=1e-6)
     assert (told["passes"], told["rows"], told["delta"]) == (2, ROWS, BUDGET.delta)
@@ -420,31 +430,28 @@ def test_two_looks_spend_the_budget_and_no_more(study: Path) -> None:
     assert told["rho"] == pytest.approx(ledger.spent, rel=1e-6)
 
 
-def test_one_look_is_one_release(study: Path) -> None:
+def test_one_pass_is_one_release(study: Path) -> None:
     assert fit(study, "--passes", 1)["passes"] == 1
     (charge,) = charges(study)
     assert charge.cost == pytest.approx(BUDGET.gaussian, rel=1e-6)
     facts = json.loads((study / "policy" / "policy.json").read_text())["facts"]
-    assert "reach" not in facts
+    assert "residual_clip" not in facts
 
 
 @pytest.mark.usefixtures("kept")
-def test_a_fit_that_dies_in_its_second_look_gets_to_the_same_sum(
+def test_a_fit_that_dies_in_its_second_pass_gets_to_the_same_sum(
     study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both share a ledger, so that the first release is the same."""
     with monkeypatch.context() as patch:
-        patch.setattr("tacit.logs.collect_here", dying)
+        patch.setattr("tacit.logs.file_fit.collect_here", dying)
         exits = [
             invoke(study, "--checkpoint", study / "killed", "--save-every", 0).exit_code
             for _ in range(6)
         ]
     assert exits == [9, 9, 9, 9, 9, 0]
     fit(study, "--checkpoint", study / "clean", "--out", study / "clean-policy")
-    assert (
-        load_design(read_problem(study / "problem.toml").problem, study / "killed").earlier
-        is not None
-    )
+    assert load_design(read_problem(study / "problem.toml").problem, study / "killed").previous
     assert load_about(study / "killed")["counted"] == {
         str(path): [[0, 2000]] for path in logs(study)
     }
@@ -460,7 +467,7 @@ def test_a_crash_after_the_first_release_goes_on_from_it(
     with monkeypatch.context() as patch:
         patch.setattr("tacit.logs.job.refine", crash)
         assert invoke(study, "--checkpoint", study / "killed").exit_code == 9
-    assert [charge.request.endswith("/first pass") for charge in charges(study)] == [True]
+    assert [charge.request.endswith("/pass 1") for charge in charges(study)] == [True]
     fit(study, "--checkpoint", study / "killed")  # there is room for the rest, and for no more
     fit(study, "--checkpoint", study / "clean")
     assert sum_in(study / "killed") == sum_in(study / "clean")
@@ -474,13 +481,13 @@ def crash(*arguments: Any, **options: Any) -> Any:
 def test_collecting_stops_before_the_first_release_and_goes_on_to_the_second(study: Path) -> None:
     fit(study, "--checkpoint", study / "fit.partial", "--collect-only")
     design = load_design(read_problem(study / "problem.toml").problem, study / "fit.partial")
-    assert design.whole == BUDGET
+    assert (design.total_budget, design.passes_left) == (BUDGET, 1)
     assert fit(study, "--checkpoint", study / "fit.partial")["epsilon"] == pytest.approx(
         1.0, abs=1e-5
     )
 
 
-def test_a_file_that_changes_between_the_looks_is_refused(
+def test_a_file_that_changes_between_the_passes_is_refused(
     study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def meanwhile(*arguments: Any, **named: Any) -> Any:
@@ -491,26 +498,27 @@ def test_a_file_that_changes_between_the_looks_is_refused(
     monkeypatch.setattr("tacit.logs.job.refine", meanwhile)
     with pytest.raises(InputError, match=r"b\.parquet changed while it was read"):
         fit(study, *options)
-    with pytest.raises(InputError, match=r"b\.parquet is not what it was in the first pass"):
+    with pytest.raises(InputError, match=r"b\.parquet is not what it was in pass 1"):
         fit(study, *options)
     touch(study / "b.parquet", -5)
     pq.write_table(log_table(10), study / "d.parquet")
-    with pytest.raises(InputError, match=r"d\.parquet is not what it was in the first pass"):
+    with pytest.raises(InputError, match=r"d\.parquet is not what it was in pass 1"):
         fit(study, study / "d.parquet", *options)
     fit(study, *options)
     assert len(charges(study)) == 2
 
 
 def test_a_file_that_changes_before_the_first_release_costs_nothing(study: Path) -> None:
-    work = run(job(study), study / "fit.partial")
+    run(study, "fit.partial")
+    fit = begun(study, "fit.partial")
     touch(study / "b.parquet")
     ledger = Ledger.create(f"sqlite:///{study}/ledger.db", BUDGET)
     with pytest.raises(InputError, match=r"b\.parquet changed"):
-        work.release(ledger)
+        fit.release(ledger)
     assert ledger.spent == 0
 
 
-def test_a_budget_that_covers_only_the_first_look_is_noticed_before_any_row_is_read(
+def test_a_budget_that_covers_only_the_first_pass_is_noticed_before_any_row_is_read(
     study: Path,
 ) -> None:
     Ledger.create(f"sqlite:///{study}/ledger.db", Budget(rho=0.99 * BUDGET.zcdp))
@@ -520,12 +528,12 @@ def test_a_budget_that_covers_only_the_first_look_is_noticed_before_any_row_is_r
         fit(study)
 
 
-def test_a_request_that_was_made_with_one_look_is_refused_before_it_costs_anything(
+def test_a_request_that_was_made_with_one_pass_is_refused_before_it_costs_anything(
     study: Path,
 ) -> None:
     Ledger.create(f"sqlite:///{study}/ledger.db", Budget(rho=3 * BUDGET.gaussian))
     fit(study, "--passes", 1, "--request", "mine")
-    with pytest.raises(RequestConflictError, match="made before with one pass: pass --passes 1"):
+    with pytest.raises(RequestConflictError, match="made before with fewer passes"):
         fit(study, "--request", "mine")
     assert len(charges(study)) == 1
 
@@ -566,7 +574,7 @@ def test_columns_are_mapped_by_option_and_by_problem_file(study: Path) -> None:
 
 def test_options_of_a_cluster_need_a_cluster(study: Path) -> None:
     for options in (("--workers", 2), ("--address", "auto")):
-        with pytest.raises(InputError, match="add --engine ray"):
+        with pytest.raises(InputError, match="choose the engine ray"):
             fit(study, *options)
     with pytest.raises(InputError, match="not both"):
         fit(study, "--engine", "ray", "--workers", 2, "--address", "auto")

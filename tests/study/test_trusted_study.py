@@ -24,11 +24,20 @@ import tacit
 from core.test_trusted_release import exact_delta
 from helpers import BUDGET, build_design, create_study, records, small_problem, sqlite
 from log_data import COLUMNS, log_table, total
-from tacit import Budget, Design, Ledger, Policy, RequestConflictError, StateError, Study
+from tacit import (
+    Budget,
+    Design,
+    DesignOptions,
+    Ledger,
+    Policy,
+    RequestConflictError,
+    RunOptions,
+    StateError,
+    Study,
+)
 from tacit._typing import Floats
 from tacit.core import release_choice
-from tacit.logs import Checkpoint, Job, ProblemFile, collect_here
-from tacit.progress import silent
+from tacit.logs import FileFit, Job
 from witness import GAUSSIAN, always, watched
 
 SMALL: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 500, "rng": 0}
@@ -216,15 +225,14 @@ def test_a_fit_designs_its_second_pass_from_the_first_release_alone(tmp_path: Pa
     for seed in (0, 1):
         path = tmp_path / f"{seed}.parquet"
         pq.write_table(log_table(50, seed), path)
-        spec = ProblemFile(small_problem(), "reward", None, 300, BUDGET, "a small problem")
-        job = Job(spec, [path], COLUMNS, BUDGET, rank=8)
-        checkpoint = Checkpoint(None, {})
-        work = job.begin(checkpoint, silent)
-        collect_here(work, lambda: None, silent)
-        ledger = Ledger.create(sqlite(tmp_path, f"fit-{seed}.db"), BUDGET)
-        with watched(GAUSSIAN, answer=always(3)):
-            policy = work.release(ledger)
-        designs.append(job.look_again(work, policy, checkpoint, silent).design)
+        run = RunOptions(horizon=300)
+        job = Job(small_problem(), COLUMNS, BUDGET, options=DesignOptions(rank=8), run=run)
+        fit = FileFit(job, [path])
+        with watched(GAUSSIAN, answer=always(3)) as draws:
+            fit.release(sqlite(tmp_path, f"fit-{seed}.db"))
+        assert len(draws) == 2
+        designs.append(fit.work.design)
+    assert designs[0].previous
     assert same_designs(*designs), "the second design depends on private rounds"
 
 

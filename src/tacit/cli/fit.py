@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 from dataclasses import asdict
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tacit.cli.console import Json, emit, err, out, progress
-from tacit.errors import InputError, RequestConflictError, StateError
+from tacit.errors import InputError, StateError
 
 if TYPE_CHECKING:
     from tacit.core import Budget
-    from tacit.logs import Checkpoint, Job, ProblemFile, Work
+    from tacit.logs import Checkpoint, FileFit, ProblemFile, Work
     from tacit.policy import Policy
-    from tacit.progress import Progress
-
-Count = Callable[["Work", Callable[[], None], "Progress"], None]
 
 
 class Engine(StrEnum):
@@ -52,7 +48,6 @@ def fit(
         int,
         typer.Option(
             min=1,
-            max=2,
             help="How often the files are read: twice is more accurate at the same budget.",
         ),
     ] = 2,
@@ -80,7 +75,7 @@ def fit(
     checkpoint: Annotated[
         Path | None,
         typer.Option(
-            help="Keep what is counted so far in this file, AS PRIVATE AS THE DATA, and go on from it."
+            help="Keep what is counted so far in this file, AS PRIVATE AS THE DATA, and go on."
         ),
     ] = None,
     save_every: Annotated[float, typer.Option(min=0, help="Seconds between checkpoints.")] = 10.0,
@@ -88,7 +83,7 @@ def fit(
         bool,
         typer.Option(
             "--collect-only",
-            help="Stop before anything is released: count (a first pass), keep the checkpoint, spend nothing.",
+            help="Count one pass, keep it in the checkpoint, and release and spend nothing.",
         ),
     ] = False,
     engine: Annotated[
@@ -112,9 +107,9 @@ def fit(
     policy to a folder. Running it again with the same problem returns the released policy; it never
     draws twice.
 
-    It looks at the files twice: a first release takes a part of the budget, and the rest goes into
-    what that one got wrong. Together they spend the budget and no more. With --passes 1 there is one
-    release, and one reading.
+    It reads the files twice: the release of pass 1 takes a part of the budget, and the rest goes
+    into what that one got wrong. Together they spend the budget and no more. With --passes 1 there
+    is one release, and one reading.
 
     Files may be of any size: memory stays the same. One row is one round. Needed are the columns of
     actions and contexts, and the reward; others are not read. A cell that is empty or makes no
@@ -122,124 +117,95 @@ def fit(
 
         tacit fit problem.toml log.parquet --out policy/
 
-        tacit fit problem.toml 'logs/*.parquet' --out policy/ --ledger sqlite:///study.db --column dose=amount_mg
+        tacit fit problem.toml 'logs/*.parquet' --out policy/ --ledger sqlite:///study.db
 
     With --checkpoint a fit that was stopped, by Ctrl-C or by a crash, goes on where it was when it
     is run again, and counts no row twice. The file is deleted once the policy is written:
 
-        tacit fit problem.toml 'logs/*.parquet' --out policy/ --ledger sqlite:///study.db --checkpoint fit.partial
+        tacit fit problem.toml log.parquet --out policy/ --checkpoint fit.partial
 
     With --engine ray the files are shared among the workers of a cluster; the sum is the same:
 
-        tacit fit problem.toml 'logs/*.parquet' --out policy/ --ledger sqlite:///study.db --engine ray
+        tacit fit problem.toml log.parquet --out policy/ --engine ray
     """
-    from tacit.logs import Checkpoint, Job, LogColumns, find_logs, read_problem
+    from tacit.design import DesignOptions
+    from tacit.logs import FileFit, Job, LogColumns, RunOptions, find_logs, read_problem
 
     started = time.perf_counter()
-    _check(checkpoint, collect_only, engine, address, workers)
+    if collect_only and checkpoint is None:
+        raise InputError("--collect-only needs a --checkpoint to keep what is collected in.")
     spec = read_problem(problem)
     paths = find_logs(data)
     url = ledger or ("" if collect_only else _beside(paths))
-    names = (*spec.problem.actions.names, *spec.problem.contexts.names)
-    columns = LogColumns.of(
-        names, spec.reward, user or spec.user, {**spec.columns, **_mapping(column or [])}
-    )
-    near = device if engine is Engine.local else None  # a cluster's devices are its workers'
-    job = Job(
-        spec, paths, columns, _budget(spec, epsilon, delta), horizon, rank, request, near, passes
-    )
-    kept = Checkpoint(checkpoint, job.terms, save_every)
-    with progress(json, rate="rows") as show:
-        work = job.begin(kept, show)
-        if not collect_only:
-            _require_room(work, url)
-        with _counting(engine, device, address, workers) as count:
-            _collect(work, kept, show, count)
-            if work.design.whole is not None and not collect_only:
-                work = job.look_again(work, _release(job, work, url), kept, show)
-                _collect(work, kept, show, count)
-    design = work.design
-    told = {
-        "rows": work.rows,
+    with progress(json, rate="rows") as show, _stdout_for(engine):
+        run = RunOptions(
+            request=request,
+            horizon=horizon or spec.horizon,
+            columns={**spec.columns, **_mapping(column or [])},
+            checkpoint=checkpoint,
+            save_every=save_every,
+            engine=engine.value,
+            address=address,
+            workers=workers,
+            progress=show,
+        )
+        names = (*spec.problem.actions.names, *spec.problem.contexts.names)
+        columns = LogColumns.of(names, spec.reward, user or spec.user, run.columns)
+        options = DesignOptions(rank=rank, device=device)
+        budget = _budget(spec, epsilon, delta)
+        job = Job(spec.problem, columns, budget, passes, options, run, spec.text, spec.sample)
+        fit = FileFit(job, paths)
+        with _told_what_is_kept(fit.checkpoint):
+            if collect_only:
+                fit.collect()
+            else:
+                policy = fit.release(url)
+    told = _told(fit, passes, time.perf_counter() - started)
+    if collect_only:
+        _say_collected(fit.work, fit.checkpoint, told, json)
+        return
+    policy.save(to)
+    fit.checkpoint.forget()
+    _say_released(policy, to, url, told, json)
+
+
+def _stdout_for(engine: Engine) -> AbstractContextManager[Any]:
+    """Ray tells of dead workers on standard output, which is for the result."""
+    return redirect_stdout(sys.stderr) if engine is Engine.ray else nullcontext()
+
+
+@contextmanager
+def _told_what_is_kept(checkpoint: Checkpoint) -> Iterator[None]:
+    """Whoever stops a fit, or whom it fails, is told where it can go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if checkpoint.work is None:
+            raise
+        _say_kept(checkpoint.work, checkpoint)
+        raise typer.Exit(130) from None
+    except (InputError, StateError):
+        if checkpoint.work is not None:
+            _say_kept(checkpoint.work, checkpoint)
+        raise
+
+
+def _told(fit: FileFit, passes: int, seconds: float) -> dict[str, Any]:
+    design = fit.work.design
+    return {
+        "rows": fit.work.rows,
         "passes": passes,
         "rank": design.rank,
         "tau": design.tau,
         "clip": design.clip,
+        "seconds": seconds,
     }
-    if collect_only:
-        _say_collected(work, kept, told | {"seconds": time.perf_counter() - started}, json)
-        return
-    policy = _release(job, work, url)
-    policy.save(to)
-    kept.forget()
-    _say_released(policy, to, url, told | {"seconds": time.perf_counter() - started}, json)
-
-
-@contextmanager
-def _counting(
-    engine: Engine, device: str | None, address: str | None, workers: int | None
-) -> Iterator[Count]:
-    """Who counts, in both passes."""
-    from tacit.logs import collect_here, collect_on_ray, connected, import_ray
-
-    if engine is Engine.local:
-        yield partial(collect_here, device=device)
-        return
-    with redirect_stdout(sys.stderr), connected(import_ray(), address, workers):
-        yield partial(collect_on_ray, device=device)
-
-
-def _collect(work: Work, kept: Checkpoint, show: Progress, count: Count) -> None:
-    try:
-        with kept.keeping(work) as tick:
-            count(work, tick, show)
-    except KeyboardInterrupt:
-        if kept.path is None:
-            raise
-        _say_kept(work, kept)
-        raise typer.Exit(130) from None
-    except (InputError, StateError):
-        if kept.path is not None:
-            _say_kept(work, kept)
-        raise
-
-
-def _release(job: Job, work: Work, url: str) -> Policy:
-    from tacit.core import Ledger
-
-    return work.release(Ledger.at(url, job.budget))
-
-
-def _require_room(work: Work, url: str) -> None:
-    """A budget that does not cover both passes is a reason not to begin. What was charged already is
-    free."""
-    from tacit.core import Ledger, release_event
-
-    with suppress(StateError):  # no ledger yet: it will be made for this budget
-        there = Ledger.open(url)
-        due = {
-            request: budget
-            for request, budget in work.releases.items()
-            if there.receipt(request) is None
-        }
-        if due and work.request not in due:
-            raise RequestConflictError(
-                f"request {work.request!r} was made before with one pass: pass --passes 1, or "
-                "choose another request."
-            )
-        if due:
-            measure = there.account().measure
-            encoding = work.design.encoding
-            there.require_room(
-                *(release_event(encoding, budget, measure) for budget in due.values())
-            )
 
 
 def _say_kept(work: Work, kept: Checkpoint) -> None:
     err.print(
-        f"{work.look}: {work.counted:,} of {work.rows:,} rows are kept in {kept.path}, which is as "
-        "private as the "
-        "data: run the same command to go on.",
+        f"{work.stage}: {work.counted:,} of {work.rows:,} rows are kept in {kept.path}, which is "
+        "as private as the data: run the same command to go on.",
         soft_wrap=True,
     )
 
@@ -250,8 +216,7 @@ def _say_collected(work: Work, kept: Checkpoint, told: dict[str, Any], json: boo
     else:
         out.print(
             f"{work.counted:,} rows are counted in {kept.path}, which is as private as the data: "
-            "run the same command "
-            "without --collect-only to release.",
+            "run the same command without --collect-only to release.",
             soft_wrap=True,
         )
 
@@ -266,31 +231,6 @@ def _say_released(policy: Policy, to: Path, url: str, told: dict[str, Any], json
     )
     out.print(f"Guarantee: {policy.guarantee}")
     err.print(f"Budget kept in {url}")
-
-
-def _check(
-    checkpoint: Path | None,
-    collect_only: bool,
-    engine: Engine,
-    address: str | None,
-    workers: int | None,
-) -> None:
-    if collect_only and checkpoint is None:
-        raise InputError("--collect-only needs a --checkpoint to keep what is collected in.")
-    if checkpoint is not None and not checkpoint.absolute().parent.is_dir():
-        raise InputError(
-            f"{checkpoint} cannot be written: there is no folder {checkpoint.absolute().parent}."
-        )
-    if engine is not Engine.ray and (address or workers):
-        raise InputError("--address and --workers are for a cluster: add --engine ray.")
-    if address and workers:
-        raise InputError(
-            "a cluster that is there has its own workers: pass --address or --workers, not both."
-        )
-    if engine is Engine.ray:
-        from tacit.logs import import_ray
-
-        import_ray()
 
 
 def _mapping(given: Sequence[str]) -> dict[str, str]:
@@ -316,13 +256,11 @@ def _beside(data: Sequence[Path]) -> str:
     file = data[0].resolve()
     here = Path(f"{data[0]}.ledger.db")
     there = Path(f"{file}.ledger.db")
-    if (
-        here.exists() and here.resolve() != there.resolve()
-    ):  # earlier versions kept one beside the link
+    # Earlier versions kept one beside the link.
+    if here.exists() and here.resolve() != there.resolve():
         raise InputError(
             f"{data[0]} is a link to {file}, and there is a ledger beside the link, with what was "
-            "spent there: "
-            f"say which one to go on with, by --ledger sqlite:///{here} or --ledger "
+            f"spent there: say which one to go on with, by --ledger sqlite:///{here} or --ledger "
             f"sqlite:///{there}."
         )
     return f"sqlite:///{there}"

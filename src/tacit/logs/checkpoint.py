@@ -1,5 +1,4 @@
-"""A collection that can be stopped, by Ctrl-C or by a power cut, and go on later without counting a
-row twice.
+"""Checkpoints: a collection that is stopped goes on later, and counts no row twice.
 
 Sums and notes of what is in them are saved together, in one file that is replaced as a whole. What
 was read after the last save is read again.
@@ -26,7 +25,7 @@ SHARE = 0.05  # of the time may go into saving
 
 @dataclass
 class Checkpoint:
-    """A private file that holds what is counted so far; nothing at all without a `path`.
+    """A PRIVATE file that holds what is counted so far; nothing at all without a `path`.
 
     `terms` is everything public that the sums depend on: a checkpoint of other terms is refused.
     """
@@ -34,6 +33,7 @@ class Checkpoint:
     path: Path | None
     terms: dict[str, Any]
     every: float = 10.0
+    work: Work | None = None  # what is in the file
     _next: float = field(default=0.0, repr=False)
 
     @property
@@ -57,8 +57,12 @@ class Checkpoint:
             return
         begun = time.monotonic()
         save_partial(work.statistic, self.path, {"terms": self.terms} | work.notes(), work.parts)
+        self.work = work
         now = time.monotonic()
-        self._next = now + max(self.every, (now - begun) / SHARE if self.every else 0.0)
+        wait = self.every
+        if wait:  # without a wait every piece is saved, however long it takes
+            wait = max(wait, (now - begun) / SHARE)
+        self._next = now + wait
 
     def forget(self) -> None:
         if self.path is not None:
@@ -66,8 +70,10 @@ class Checkpoint:
 
     @contextmanager
     def keeping(self, work: Work) -> Iterator[Callable[[], None]]:
-        """Saves now and then, when asked to stop, and when a file is damaged. Yields what to call
-        in between."""
+        """Saves now and then, when asked to stop, when a file is damaged, and at the end.
+
+        Yields the function to call between two pieces.
+        """
         with _stop_requests(self.path is not None) as asked:
 
             def tick() -> None:
@@ -86,10 +92,8 @@ class Checkpoint:
 
 @contextmanager
 def _stop_requests(catch: bool) -> Iterator[list[int]]:
-    """Ctrl-C and SIGTERM, noted instead of obeyed: a sum must not be saved in the middle of an
-    addition.
-
-    The second one is obeyed at once.
+    """Notes Ctrl-C and SIGTERM instead of obeying them: a sum must not be saved in the middle of an
+    addition. The second one is obeyed at once.
     """
     asked: list[int] = []
     names = (signal.SIGINT, signal.SIGTERM)

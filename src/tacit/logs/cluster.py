@@ -77,7 +77,7 @@ def import_ray() -> Any:
     try:
         import ray
     except ImportError:
-        raise MissingExtraError("--engine ray needs Ray: install tacit[ray].") from None
+        raise MissingExtraError("the engine ray needs Ray: install tacit[ray].") from None
     return ray
 
 
@@ -90,9 +90,8 @@ def connected(ray: Any, address: str | None, workers: int | None) -> Iterator[No
     if ray.is_initialized():
         yield
         return
-    os.environ.setdefault(
-        "RAY_USAGE_STATS_ENABLED", "0"
-    )  # nothing about a private study goes to anybody
+    # Nothing about a private study goes to anybody.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}
     try:
         with _own_signals():

@@ -32,7 +32,9 @@ class LogColumns:
     def of(
         cls, names: tuple[str, ...], reward: str, user: str | None, called: Mapping[str, str]
     ) -> LogColumns:
-        every = (*names, reward, *([user] if user else []))
+        every = (*names, reward)
+        if user is not None:
+            every += (user,)
         if unknown := [name for name in called if name not in every]:
             raise InputError(
                 f"the problem has no column {unknown[0]!r} to look for: it has {', '.join(every)}."
@@ -59,23 +61,22 @@ class LogColumns:
         for column in self.in_file:
             found = schema.get_all_field_indices(column)
             if not found:
+                have = " in its first line"
+                if named:
+                    have = f": it has {', '.join(schema.names)}"
                 raise InputError(
-                    f"{path} has no column {column!r}: it has {', '.join(schema.names)}; map it "
-                    "with "
-                    "--column NAME=COLUMN."
-                    if named
-                    else f"{path} has no column {column!r} in its first line: name it there, or map it with "
-                    "--column NAME=COLUMN."
+                    f"{path} has no column {column!r}{have}; say which one it is by --column "
+                    "NAME=COLUMN, in Python by RunOptions(columns={name: column})."
                 )
             if len(found) > 1:
                 raise InputError(
                     f"{path} has {len(found)} columns {column!r}: rename or drop all but one."
                 )
+            kind = schema.field(found[0]).type
             ids = self.user is not None and column == self.called[self.user]
-            if not _readable(schema.field(found[0]).type, ids):
+            if not _readable(kind, ids):
                 raise InputError(
-                    f"column {column!r} of {path} holds {schema.field(found[0]).type}, where "
-                    "numbers or text are "
+                    f"column {column!r} of {path} holds {kind}, where numbers or text are "
                     "expected: convert it first, a time to a number of days for example."
                 )
 
@@ -115,16 +116,14 @@ def _chunk(array: pa.Array) -> pa.Array:
     Everything is checked before it is followed: what a damaged file points at may lie anywhere in
     memory.
     """
-    if isinstance(
-        array, pa.DictionaryArray
-    ):  # built again, which checks that every index is in range
-        array = pa.DictionaryArray.from_arrays(
-            array.indices, _checked(array.dictionary)
-        ).dictionary_decode()
+    if isinstance(array, pa.DictionaryArray):
+        # Built again, which checks that every index is in range.
+        values = _checked(array.dictionary)
+        array = pa.DictionaryArray.from_arrays(array.indices, values).dictionary_decode()
     array = _checked(array)
-    return (
-        array if _is_number(array.type) or kinds.is_fixed_size_binary(array.type) else _text(array)
-    )
+    if _is_number(array.type) or kinds.is_fixed_size_binary(array.type):
+        return array
+    return _text(array)
 
 
 def _checked(array: pa.Array) -> pa.Array:
@@ -140,9 +139,8 @@ def _text(array: pa.Array) -> pa.Array:
     array = array.cast(pa.large_binary())
     try:
         return array.cast(pa.large_string())
-    except (
-        pa.ArrowInvalid
-    ):  # a cell that is no UTF-8 is no reason to stop, or to read other cells otherwise
+    except pa.ArrowInvalid:
+        # A cell that is no UTF-8 is no reason to stop, or to read other cells in another way.
         cells = [
             None if cell is None else cell.decode(errors="backslashreplace")
             for cell in array.to_pylist()

@@ -76,12 +76,11 @@ class Work:
     def todo(self, split: bool = False) -> Iterator[Span]:
         """What is not counted yet, file by file; `split` into what several readers can share."""
         for file in self.files.values():
-            cuts = starts(file.path, self.columns, file.rows) if split else []
-            ends = [
-                0,
-                *(row for spans in self._counted.get(file.path, []) for row in spans),
-                file.rows,
-            ]
+            cuts = []
+            if split:
+                cuts = starts(file.path, self.columns, file.rows)
+            counted = [row for span in self._counted.get(file.path, []) for row in span]
+            ends = [0, *counted, file.rows]
             for start, stop in zip(ends[::2], ends[1::2], strict=True):
                 inside = [start, *(cut for cut in cuts if start < cut < stop), stop]
                 yield from (Span(file, a, b) for a, b in pairwise(inside) if a < b)
@@ -93,7 +92,7 @@ class Work:
         counted = joined(self._counted.get(path, []), [(span.start, span.stop)])
         self.parts.setdefault(path, self.design.statistic()).merge(statistic)
         self._counted[path] = counted
-        if self._counted[path] == [(0, span.file.rows)]:
+        if counted == [(0, span.file.rows)]:
             span.file.require_unchanged()
             self.statistic.merge(self.parts.pop(path))
 
@@ -118,23 +117,21 @@ class Work:
         """Takes up saved sums. What is counted must be there, unchanged; other files may come, go
         or be repaired.
 
-        A second pass has no other files: all of them were counted in the first.
+        A later pass has the files of the first one and no others: all of them were counted in it.
         """
         then = {path: LogFile(path, *rest) for path, *rest in saved.about["files"]}
         if self.design.previous:
             for path in then | self.files:
                 if self.files.get(path) != then.get(path):
                     raise InputError(
-                        f"{path} is not what it was in the first pass: name the same files, or "
-                        "delete the checkpoint "
-                        "and start again."
+                        f"{path} is not what it was in pass 1: name the same files, or delete the "
+                        "checkpoint and start again."
                     )
         for path in saved.about["counted"]:
             if self.files.get(path) != then[path]:
                 raise InputError(
                     f"{path} is counted in the checkpoint, and has changed or is not named any "
-                    "more: name the same "
-                    "files, or delete the checkpoint and start again."
+                    "more: name the same files, or delete the checkpoint and start again."
                 )
         self.statistic = saved.statistic
         self.parts = dict(saved.parts)

@@ -1,4 +1,4 @@
-"""A statistic as plain arrays and back. PRIVATE: for files and machines inside the trust boundary."""
+"""A statistic as plain arrays and back. PRIVATE: for files and machines that may hold the data."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def load(design: Design, arrays: Arrays, device: str | None = None) -> Statistic
 
 
 def drain(statistic: Statistic) -> Statistic:
-    """What a statistic holds, as one of its own; it is empty afterwards, and whatever it prepared
-    stays prepared."""
+    """Moves what a statistic holds into a new one. It is empty afterwards, and need not be prepared
+    again."""
     taken = statistic.design.statistic(cohort=statistic._sum.cohort)
     held = statistic._sum
     statistic._sum = taken._sum

@@ -1,114 +1,122 @@
-"""A fit as it was asked for: how it begins, and how it goes on from a checkpoint."""
+"""What is to be fitted, as one value: the same for a table in memory and for files."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from tacit.core import Budget, release_event
 from tacit.design import Design, DesignOptions
 from tacit.errors import InputError
-from tacit.logs.checkpoint import Checkpoint
 from tacit.logs.columns import LogColumns
-from tacit.logs.counting import Work
-from tacit.logs.log_files import LogFile
-from tacit.logs.problem_file import ProblemFile
-from tacit.logs.saving import load_design, load_partial
+from tacit.logs.run_options import RunOptions
+from tacit.numerics.engine import Engine
 from tacit.policy import Policy
-from tacit.progress import Progress
+from tacit.problem import Problem
 from tacit.residual.refine import refine
 
 
 @dataclass(frozen=True)
 class Job:
-    """A problem, the files to learn from, and what was chosen. All of it is public."""
+    """A problem, the columns to learn from, and what was chosen. All of it is public.
 
-    spec: ProblemFile
-    paths: Sequence[Path]
+    `source` is the text that the problem was read from, if there is one, and `sample` the file of
+    the public sample that it names. Both say more than the problem's own spec, in which neither
+    comments nor generators are kept.
+    """
+
+    problem: Problem
     columns: LogColumns
     budget: Budget
-    horizon: int | None = None
-    rank: int | None = None
-    request: str | None = None
-    device: str | None = None
     passes: int = 2
+    options: DesignOptions = field(default_factory=DesignOptions)
+    run: RunOptions = field(default_factory=RunOptions)
+    source: str | None = None
+    sample: Path | None = None
+
+    @property
+    def digest(self) -> bytes:
+        """Stands for the problem."""
+        source = self.source
+        if source is None:
+            source = json.dumps(self.problem.spec(), sort_keys=True)
+        return hashlib.sha256(source.encode()).digest()
+
+    @property
+    def seed(self) -> int:
+        """Of the design's public coins. The same for the same problem, so that the same fit has the
+        same design, and its request returns the policy that was released."""
+        if self.options.seed is not None:
+            return int(self.options.seed)
+        return int.from_bytes(self.digest[:8], "big")
+
+    @property
+    def device(self) -> str | Engine | None:
+        """Where this process computes products. The device of a cluster is that of its workers."""
+        return self.options.device if self.run.engine == "local" else None
 
     @property
     def terms(self) -> dict[str, Any]:
         """What must be the same when a fit goes on: sums of different things do not add up."""
         return {
-            "problem file": hashlib.sha256(self.spec.text.encode()).hexdigest(),
+            "problem": self.digest.hex(),
             "budget": str(self.budget),
-            "horizon": self.horizon,
-            "rank": self.rank,
+            "horizon": self.run.horizon,
+            "rank": self.options.rank,
+            "choice of design options": _described(self.options),
             "user column": self.columns.user,
             "mapping of columns": dict(self.columns.called),
-            "request": self.request,
+            "request": self.run.request,
             "number of passes": self.passes,
         }
 
-    def begin(self, checkpoint: Checkpoint, show: Progress) -> Work:
-        """A new collection, saved before the first row, or the one that the checkpoint holds."""
-        self.spec.require_apart(self.paths)
-        if checkpoint.exists:
-            return self._go_on(checkpoint, show)
-        files = self._files((), show)
-        design = self._design(files, show)
-        work = Work(design, files, self.columns, self.request or f"fit-{design.fingerprint}")
-        checkpoint.save(work)
-        return work
-
-    def look_again(
-        self, work: Work, policy: Policy, checkpoint: Checkpoint, show: Progress
-    ) -> Work:
-        """The second pass at the same files, after `policy` came of the first, whose place it takes
-        in the checkpoint.
-
-        Until it is saved the first pass is there, and its release is in the ledger: a crash in
-        between changes nothing.
-        """
-        design = refine(policy, device=self.device, progress=show)
-        again = Work(design, list(work.files.values()), self.columns, work.request)
-        checkpoint.save(again)
-        return again
-
-    def _go_on(self, checkpoint: Checkpoint, show: Progress) -> Work:
-        assert checkpoint.path is not None
-        about = checkpoint.about()
-        design = load_design(self.spec.problem, checkpoint.path)
-        files = self._files([LogFile(*file) for file in about["files"]], show)
-        work = Work(design, files, self.columns, about["request"])
-        work.resume(load_partial(design, checkpoint.path))
-        return work
-
-    def _files(self, known: Sequence[LogFile], show: Progress) -> list[LogFile]:
-        files = []
-        for i, path in enumerate(self.paths):
-            files.append(LogFile.at(path, self.columns, known))
-            show("counting rows", i + 1, len(self.paths))
-        if not any(file.rows for file in files):
-            raise InputError("the data has no rows: there is nothing to learn from.")
-        return files
-
-    def _design(self, files: Sequence[LogFile], show: Progress) -> Design:
-        rows = sum(file.rows for file in files)
-        seed = int.from_bytes(
-            hashlib.sha256(self.spec.text.encode()).digest()[:8], "big"
-        )  # public, the same each time
+    def design(self, rows: int) -> Design:
+        """The design of the first pass over so many rows."""
         design = Design.build(
-            self.spec.problem,
-            horizon=max(self.horizon or self.spec.horizon or rows, rows),
+            self.problem,
+            horizon=max(self.run.horizon or rows, rows),
             budget=self.budget,
-            rng=seed,
-            unit="user" if self.columns.user else "record",
+            rng=self.seed,
+            unit="record" if self.columns.user is None else "user",
             passes=self.passes,
-            options=DesignOptions(rank=self.rank, device=self.device),
-            progress=show,
+            options=replace(self.options, device=self.device),
+            progress=self.run.progress,
         )
-        release_event(
-            design.encoding, self.budget
-        )  # a budget that cannot pay for a release fails before any row
+        release_event(design.encoding, self.budget)  # fails if the budget cannot pay for a release
         return design
+
+    def request(self, design: Design) -> str:
+        """The name of the release, from which those of the earlier passes follow."""
+        return self.run.request or f"fit-{design.fingerprint}"
+
+    def next_design(self, policy: Policy) -> Design:
+        """The design of the pass after the one that `policy` was released in."""
+        return refine(policy, device=self.device, progress=self.run.progress)
+
+    def require_apart(self, paths: Sequence[Path]) -> None:
+        """Fails if the public sample is one of these files, also by another name of it."""
+        for path in paths:
+            if self.sample is not None and self.sample.samefile(path):
+                raise InputError(
+                    f"{path} is both the data and the public sample of [generator], whose rows "
+                    "would be published with the policy: name a table that is public already, or "
+                    "none."
+                )
+
+
+def _described(options: DesignOptions) -> dict[str, str]:
+    """The options that have no name of their own among the terms; arrays by their digest."""
+    names = [each.name for each in fields(options) if each.name not in ("rank", "device")]
+    return {name: _digest(getattr(options, name)) for name in names}
+
+
+def _digest(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+    return repr(value)

@@ -8,12 +8,13 @@ from tacit.logs.columns import LogColumns
 from tacit.logs.counting import Span, Work
 from tacit.logs.dumping import drain
 from tacit.logs.reading import pieces
+from tacit.numerics.engine import Engine
 from tacit.progress import Progress
 from tacit.statistic import Statistic
 
 
 def collect_here(
-    work: Work, tick: Callable[[], None], show: Progress, *, device: str | None = None
+    work: Work, tick: Callable[[], None], show: Progress, *, device: str | Engine | None = None
 ) -> None:
     """Counts what is not counted yet. `tick` is called when the sums and the notes agree."""
     counter = work.design.statistic(device)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,8 +29,8 @@ KNOWN = {
 
 @dataclass(frozen=True)
 class ProblemFile:
-    """A problem and what a fit needs besides: the reward's column, a horizon and a budget, if the
-    file says so."""
+    """A problem and what a fit needs besides: the columns, and a horizon and a budget if the file
+    names them."""
 
     problem: Problem
     reward: str
@@ -41,17 +40,6 @@ class ProblemFile:
     text: str
     columns: Mapping[str, str] = field(default_factory=dict)
     sample: Path | None = None  # the file of the generator's public sample
-
-    def require_apart(self, paths: Sequence[Path]) -> None:
-        """Fails if the public sample is one of these data files, also by another name of the same
-        file."""
-        for path in paths:
-            if self.sample is not None and os.path.samefile(self.sample, path):
-                raise InputError(
-                    f"{path} is both the data and the public sample of [generator], whose rows "
-                    "would be published with "
-                    "the policy: name a table that is public already, or none."
-                )
 
 
 def read_problem(path: str | Path) -> ProblemFile:
@@ -87,8 +75,8 @@ def read_problem(path: str | Path) -> ProblemFile:
     [columns]                           # optional: what the data files call the problem's columns
     dose = "amount_mg"
 
-    [generator]                         # optional: a table of contexts that is already public, not
-    the data sample = "census.parquet"
+    [generator]                         # optional: contexts that are public already, not the data
+    sample = "census.parquet"
     """
     path = Path(path)
     try:
@@ -104,8 +92,11 @@ def read_problem(path: str | Path) -> ProblemFile:
         raise InputError(
             f"{path} has an unknown entry {unknown[0]!r}: it takes {', '.join(sorted(KNOWN))}."
         )
-    sample = path.parent / spec["generator"].get("sample", "") if "generator" in spec else None
-    generator = None if sample is None else PublicSample(read_table(sample))
+    sample = None
+    generator = None
+    if "generator" in spec:
+        sample = path.parent / spec["generator"].get("sample", "")
+        generator = PublicSample(read_table(sample))
     horizon = spec.get("horizon")
     if horizon is not None and (not isinstance(horizon, int) or horizon < 1):
         raise InputError(

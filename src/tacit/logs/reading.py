@@ -84,13 +84,13 @@ def _exactly(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]
     waiting: list[pa.RecordBatch] = []
     count = 0
     for batch in batches:
-        waiting = [*waiting, batch]
-        count = count + batch.num_rows
+        waiting.append(batch)
+        count += batch.num_rows
         while count >= rows:
             table = pa.Table.from_batches(waiting)
             yield table.slice(0, rows)
             waiting = table.slice(rows).to_batches()
-            count = count - rows
+            count -= rows
     if count:
         yield pa.Table.from_batches(waiting)
 
@@ -132,9 +132,8 @@ def _ipc(path: str, columns: LogColumns, start: int) -> Batches:
         for at in range(0, batch.num_rows, columns.piece):
             yield batch.slice(at, columns.piece)
             if hasattr(memory, "madvise"):
-                memory.madvise(
-                    mmap.MADV_DONTNEED
-                )  # a batch may be larger than memory: what was read may go
+                # A batch may be larger than memory: what was read may go.
+                memory.madvise(mmap.MADV_DONTNEED)
 
 
 def _open_ipc(

@@ -1,5 +1,4 @@
-"""Private arrays in one file: for its owner alone (mode 0600), never a pickle, written whole or not
-at all."""
+"""Private arrays in one file, for its owner alone (mode 0600): no pickle, written whole or not."""
 
 from __future__ import annotations
 
@@ -27,9 +26,8 @@ def write(path: Path, arrays: Arrays) -> None:
     name = ""
     try:
         forget(path, whole=False)
-        handle, name = tempfile.mkstemp(
-            dir=path.parent, prefix=f".{path.name}.", suffix=".part"
-        )  # mode 0600
+        # It has mode 0600 from the beginning.
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
         with os.fdopen(handle, "wb") as file:
             np.savez(file, **arrays)  # type: ignore[arg-type]
             file.flush()

@@ -19,7 +19,7 @@ _counters: dict[tuple[str, str | None], Statistic] = {}  # the last one that thi
 
 
 def shipped(design: Design) -> dict[str, Any]:
-    """A design as plain data and arrays, which Ray keeps once per machine, under a name of its own."""
+    """A design as plain data and arrays, under a name of its own. Ray keeps it once a machine."""
     spec = design.problem.spec()
     name = secrets.token_hex(8)
     return {"name": name, "problem": spec, "facts": design.facts(), "arrays": design.arrays()}
@@ -39,7 +39,7 @@ def counter_for(shipment: dict[str, Any], device: str | None) -> Statistic:
 def count_span(
     shipment: dict[str, Any], columns: LogColumns, span: Span, device: str | None
 ) -> dict[str, Any]:
-    """The sum of the rows as arrays, or one sentence about what went wrong, which quotes no row."""
+    """The sum of these rows as arrays, or one sentence about what went wrong, which quotes none."""
     try:
         span.file.require_unchanged()
         counter = counter_for(shipment, device)

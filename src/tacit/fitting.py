@@ -1,0 +1,176 @@
+"""`tacit.fit`: logged rounds in, one private policy out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+import narwhals as nw
+from narwhals.exceptions import DuplicateError
+
+from tacit.core import Budget, Ledger, as_ledger
+from tacit.design import Design, DesignOptions
+from tacit.errors import InputError
+from tacit.logs.columns import LogColumns
+from tacit.logs.file_fit import FileFit
+from tacit.logs.job import Job
+from tacit.logs.log_files import find_logs
+from tacit.logs.run_options import RunOptions
+from tacit.passes import release_on, release_passes, require_room
+from tacit.policy import Policy
+from tacit.problem import Problem
+from tacit.quiet import quiet
+from tacit.statistic import Statistic
+from tacit.tables import is_column
+
+
+def fit(
+    problem: Problem,
+    data: Any,
+    *,
+    reward: str = "reward",
+    play: str,
+    budget: Budget,
+    ledger: Ledger | str,
+    user: str | None = None,
+    passes: int = 2,
+    options: DesignOptions | None = None,
+    run: RunOptions | None = None,
+) -> Policy:
+    """SPENDS `budget` from `ledger`, and returns a policy learned from rounds that were logged.
+
+    policy = tacit.fit(
+        problem, log, play="uniform", budget=tacit.Budget(1.0, 1e-6), ledger="sqlite:///study.db"
+    )
+
+    | argument | what it is |
+    |---|---|
+    | `data` | a table (pandas, polars, Arrow, a dict of columns), or files (see below) |
+    | `reward` | the column of rewards; actions and contexts have the names of the problem |
+    | `play` | how actions were chosen: "uniform", or "problem": as `problem.play` states |
+    | `ledger` | a ledger, or the URL of one, which is made with this budget if there is none |
+    | `user` | the column of user ids: protects all rounds of a user together |
+    | `passes` | how often the data is read; two are more accurate at the same budget than one |
+    | `options`, `run` | how the design is built, and how the fit is run |
+
+    Files are a path, or a list of paths and patterns such as "logs/*.parquet", of Parquet, Arrow or
+    CSV; they may be larger than memory. One row is one round. How many rows there are is public,
+    and so are the names of columns; other columns are not read. A cell that is missing or makes no
+    sense adds nothing, and raises nothing.
+
+    The coins of the design follow from the problem unless `options` have a seed. So the same call
+    on the same ledger returns the policy that was released, free of charge and never drawn again.
+    That is so for other data with as many rows, too: pass `RunOptions(request=...)` with a name of
+    its own to spend on it.
+    """
+    _require_play(problem, play)
+    run = run or RunOptions()
+    names = (*problem.actions.names, *problem.contexts.names)
+    columns = LogColumns.of(names, reward, user, run.columns)
+    job = Job(problem, columns, budget, passes, options or DesignOptions(), run)
+    if isinstance(data, str | PathLike):
+        data = [data]
+    if isinstance(data, list | tuple):
+        return _fit_files(job, data, ledger)
+    return _fit_table(job, data, ledger)
+
+
+def _fit_files(job: Job, data: Sequence[Any], ledger: Ledger | str) -> Policy:
+    if not all(isinstance(path, str | PathLike) for path in data):
+        raise InputError(
+            "a list must hold paths and patterns of files: pass rows as a table, or as a dict of "
+            "columns."
+        )
+    if not data:
+        raise InputError("the list of data names no file: there is nothing to learn from.")
+    fit = FileFit(job, find_logs([os.fspath(path) for path in data]))
+    policy = fit.release(ledger)
+    fit.checkpoint.forget()
+    return policy
+
+
+def _fit_table(job: Job, data: Any, ledger: Ledger | str) -> Policy:
+    """Private cells are read by `Statistic.add` and nobody else, after the ledger has room."""
+    job.run.require_table()
+    job.problem.require_apart(data, data)
+    table = _columns(data, job.columns)
+    design = job.design(_rows(table))
+    request = job.request(design)
+    account = as_ledger(ledger, job.budget)
+    require_room(account, design, request)
+
+    def collect(design: Design) -> Statistic:
+        users = None if job.columns.user is None else table[job.columns.user]
+        rewards = table[job.columns.reward]
+        statistic = design.statistic(job.device)
+        return statistic.add(table, table, rewards, users=users, progress=job.run.progress)
+
+    return release_passes(design, collect, release_on(account, request), job.next_design)
+
+
+def _require_play(problem: Problem, play: str) -> None:
+    """The one thing about a log that cannot be seen in it, and that must not depend on people."""
+    if not isinstance(play, str) or play not in ("uniform", "problem"):
+        given = repr(play) if isinstance(play, str) else type(play).__name__
+        raise InputError(
+            f'play must be "uniform" or "problem", got {given}: other logs cannot be fitted yet, '
+            "unless the problem states how actions were played (Problem(play=...))."
+        )
+    if play == "problem" and problem.play is None:
+        raise InputError(
+            'play="problem" is for a problem that states its play: pass play="uniform" if every '
+            "action was drawn uniformly at random."
+        )
+    if play == "uniform" and problem.play is not None:
+        raise InputError(
+            'the problem states a play of its own, which is not uniform: pass play="problem".'
+        )
+
+
+# -- tables in memory -----------------------------------------------------------------------------
+
+
+def _columns(data: Any, columns: LogColumns) -> dict[str, Any]:
+    """The columns of a table under the problem's own names, as they are: no cell is read."""
+    if isinstance(data, Mapping):
+        _require_names(list(data), columns)
+        return {name: data[column] for name, column in columns.called.items()}
+    try:
+        with quiet():
+            frame = nw.from_native(data, eager_only=True)
+    except DuplicateError:
+        raise InputError("the data has two columns of one name: rename or drop one.") from None
+    except TypeError:
+        raise InputError(
+            "data must be a pandas, polars or Arrow table, a dict of columns, a path or a list of "
+            f"paths, got {type(data).__name__}."
+        ) from None
+    _require_names(frame.columns, columns)
+    return {name: frame[column].to_native() for name, column in columns.called.items()}
+
+
+def _require_names(have: Sequence[Any], columns: LogColumns) -> None:
+    for name, column in columns.called.items():
+        if column not in have:
+            raise InputError(
+                f"the data has no column {column!r}: it has {', '.join(map(str, have))}; say which "
+                f"one it is by RunOptions(columns={{{name!r}: ...}})."
+            )
+
+
+def _rows(table: Mapping[str, Any]) -> int:
+    """How many rows there are: the same number in every column, and not none."""
+    for name, column in table.items():
+        if not is_column(column):
+            raise InputError(
+                f"column {name!r} of the data must be an array or a list with one entry for every "
+                f"round, got {type(column).__name__}."
+            )
+    lengths = sorted({len(column) for column in table.values()})
+    if len(lengths) > 1:
+        raise InputError(f"the columns of the data must have one length, got lengths {lengths}.")
+    if not lengths[0]:
+        raise InputError("the data has no rows: there is nothing to learn from.")
+    return lengths[0]
