@@ -34,8 +34,8 @@ app.command()(audit)
 app.add_typer(study.app, name="study")
 app.add_typer(ledger.app, name="ledger")
 
-# Commands of other installed distributions, such as those of tacit-lab. An entry point is a function
-# or an app.
+# Commands of other installed distributions, such as those of tacit-lab. An entry point is a
+# function or an app.
 for _entry in sorted(entry_points(group="tacit.commands"), key=lambda entry: entry.name):
     _command = _entry.load()
     if isinstance(_command, typer.Typer):
