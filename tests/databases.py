@@ -216,7 +216,7 @@ def create_ledger(url: str, epsilon: float) -> float | None:
         return None
 
 
-def create_study(url: str, seed: int) -> str | None:
+def try_to_create_study(url: str, seed: int) -> str | None:
     try:
         return make_study(url, seed=seed).design.fingerprint
     except StateError:
@@ -245,18 +245,18 @@ def read_balance(url: str, request: str, epsilon: float, times: int) -> bool:
 
 def ask_until_full(url: str, user: str) -> list[str]:
     """Asks and tells, one or two rounds at a time, until the horizon is full."""
-    bandit = Study.open(url)
+    study = Study.open(url)
     ids: list[str] = []
     for size in itertools.cycle((1, 2)):
         try:
             asked = [
-                decision.id for decision in bandit.ask_many([[61, 74]] * size, users=[user] * size)
+                decision.id for decision in study.ask_many([[61, 74]] * size, users=[user] * size)
             ]
         except StateError:
             if size == 1:
                 return ids
             continue
-        bandit.tell_many(asked, [0.5] * size)
+        study.tell_many(asked, [0.5] * size)
         ids += asked
     raise AssertionError("unreachable")
 
@@ -264,12 +264,12 @@ def ask_until_full(url: str, user: str) -> list[str]:
 def ask_until_closed(url: str, most: int) -> int:
     """How many rounds this process asked before somebody closed the study; with `most` it is the
     one to do so."""
-    bandit = Study.open(url)
+    study = Study.open(url)
     for asked in itertools.count():
         if most and asked == most:
-            bandit._store.close()
+            study._store.close()
         try:
-            bandit.ask({"age": 61, "weight": 74})
+            study.ask({"age": 61, "weight": 74})
         except StateError:
             return asked
     raise AssertionError("unreachable")
@@ -277,11 +277,11 @@ def ask_until_closed(url: str, most: int) -> int:
 
 def ask_in_forks(url: str) -> list[list[str]]:
     """Rounds that a process and its forks ask with one and the same open study."""
-    bandit = Study.open(url)
-    mine = [bandit.ask({"age": 61, "weight": 74}).id]
+    study = Study.open(url)
+    mine = [study.ask({"age": 61, "weight": 74}).id]
 
     def ask_ten() -> list[str]:
-        return [bandit.ask({"age": 61, "weight": 74}).id for _ in range(10)]
+        return [study.ask({"age": 61, "weight": 74}).id for _ in range(10)]
 
     fork = multiprocessing.get_context("fork")
     answers = fork.SimpleQueue()

@@ -265,7 +265,7 @@ def statements(url: str) -> Iterator[list[str]]:
         sql_event.remove(Engine, "before_cursor_execute", listen)
 
 
-def study(url: str, **options: Any) -> tacit.Study:
+def make_study(url: str, **options: Any) -> tacit.Study:
     budget = options.pop("budget", tacit.Budget(epsilon=1.0, delta=1e-6))
     common: dict[str, Any] = {
         "horizon": 500,
@@ -281,29 +281,29 @@ def study(url: str, **options: Any) -> tacit.Study:
 def test_a_study_is_audited_by_its_settings_and_none_of_its_rounds_is_read(tmp_path: Path) -> None:
     """All mechanisms are right; false alarms below 1e-6."""
     url = sqlite(tmp_path)
-    bandit = study(url)
-    asked = bandit.ask_many(records(40)[1])
-    bandit.tell_many([decision.id for decision in asked], [0.5] * 40)
+    study = make_study(url)
+    asked = study.ask_many(records(40)[1])
+    study.tell_many([decision.id for decision in asked], [0.5] * 40)
     with statements(url) as seen:
         settings = Settings.of_study(url)
         report = run_audit(settings, TINY)
     assert report.ok
     assert not any("tacit_rounds" in statement for statement in seen)
-    assert settings.rank == bandit.design.rank
-    assert report.to_json()["settings"]["clip"] == bandit.design.clip
+    assert settings.rank == study.design.rank
+    assert report.to_json()["settings"]["clip"] == study.design.clip
     assert {
         "records of this study",
         "contribution, record",
         "Gaussian release, record",
     } <= names_of(report)
     assert {"odd cells, record", "odd questions, record"} <= names_of(report)
-    assert f"{bandit.design.encoding.size} coordinates" in next(
+    assert f"{study.design.encoding.size} coordinates" in next(
         check.about for check in report.checks if check.name == "coordinates of a release"
     )
     assert "contribution, user" not in names_of(report)
-    assert bandit.ledger.spent == 0
+    assert study.ledger.spent == 0
     with statements(url) as seen:
-        assert bandit.asked == 40
+        assert study.asked == 40
     assert any("tacit_rounds" in statement for statement in seen)
 
 
@@ -326,7 +326,7 @@ def test_the_attacks_follow_the_unit_and_the_budget_of_a_study(
     tmp_path: Path, options: dict[str, Any], has: set[str], has_not: set[str]
 ) -> None:
     """All mechanisms are right; false alarms below 1e-6."""
-    study(sqlite(tmp_path), **options)
+    make_study(sqlite(tmp_path), **options)
     report = run_audit(Settings.of_study(sqlite(tmp_path)), TINY)
     assert report.ok
     assert has <= names_of(report)

@@ -370,15 +370,15 @@ def asker(
 ) -> Callable[..., Any]:
     """`Study.ask_many` behind such a reader; `keep` decides which rows are asked at all."""
 
-    def ask(bandit: Study, contexts: Any, users: Any = None) -> Any:
-        names = bandit.problem.contexts.names
+    def ask(study: Study, contexts: Any, users: Any = None) -> Any:
+        names = study.problem.contexts.names
         rows = keep(change([[plain(cell) for cell in row] for row in rows_of(contexts, names)]))
         ids = (
             None
             if users is None
             else [user if type(user) is str else None for user in list(users)][: len(rows)]
         )
-        return bandit.ask_many(
+        return study.ask_many(
             {name: [row[i] for row in rows] for i, name in enumerate(names)}, users=ids
         )
 

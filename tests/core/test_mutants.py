@@ -296,14 +296,14 @@ PRICES = [
         "tacit.policy._promise",
         "now.rho + earlier.guarantee.rho",
         "now.rho",
-        study.test_two_looks_together_keep_what_the_budget_promises,
+        study.test_two_passes_together_keep_what_the_budget_promises,
     ),
     Mutant(
         "a second pass hides that the first was simulated",
         "tacit.policy.Policy.from_release",
         "cls(design.problem, promise, ",
         "cls(design.problem, replace(promise, private=released.guarantee.private), ",
-        study.test_a_second_look_after_a_simulated_one_is_not_private,
+        study.test_a_second_pass_after_a_simulated_one_is_not_private,
     ),
 ]
 
@@ -609,19 +609,19 @@ RECORDS = [
 STUDY = [
     Mutant(
         "a study's second design is made from the private sum",
-        "tacit.study.study.Study.release",
-        "self._second(first, progress)",
-        "self._second(Policy.from_release(self.design, "
-        f"{REPLACE}(first.released, values=self._statistic(rounds, silent)._sum._value())), "
-        "progress)",
-        study.test_a_study_designs_its_second_look_from_the_first_release_alone,
+        "tacit.study.study.Study._following",
+        "refine(policy, ",
+        f"refine(Policy.from_release({REPLACE}(policy.releases[-1], released="
+        f"{REPLACE}(policy.releases[-1].released, "
+        "values=self._statistic(self.asked)._sum._value()))), ",
+        study.test_a_study_designs_its_second_pass_from_the_first_release_alone,
     ),
     Mutant(
         "a study's second design is seeded by its rounds",
-        "tacit.study.study.Study._second",
-        "refine(first, ",
-        "refine(first, rng=abs(hash(str([y for _, y, _ in self._store.rounds(self.asked)]))), ",
-        study.test_a_study_designs_its_second_look_from_the_first_release_alone,
+        "tacit.study.study.Study._following",
+        "refine(policy, ",
+        "refine(policy, rng=abs(hash(str([y for _, y, _ in self._store.rounds(self.asked)]))), ",
+        study.test_a_study_designs_its_second_pass_from_the_first_release_alone,
     ),
     Mutant(
         "a fit's second design is made from the private sum",
@@ -673,8 +673,8 @@ STUDY = [
     Mutant(
         "release_decision reads rounds twice",
         "tacit.study.study.Study.release_decision",
-        "self._statistic(self.asked, silent)",
-        "self._statistic(self.asked, silent).merge(self._statistic(self.asked, silent))",
+        "self._statistic(self.asked)",
+        "self._statistic(self.asked).merge(self._statistic(self.asked))",
         study.test_a_decision_counts_every_round_once,
     ),
     Mutant(
@@ -682,14 +682,14 @@ STUDY = [
         "tacit.study.study.Study._statistic",
         "in self._store.rounds(rounds):",
         "in [*self._store.rounds(rounds), *self._store.rounds(rounds)]:",
-        study.test_a_release_counts_every_round_once_in_each_look,
+        study.test_a_release_counts_every_round_once_in_each_pass,
     ),
     Mutant(
         "a page of rounds overlaps the next",
         "tacit.study.store.Store.rounds",
         "_rounds.c.number < min(",
         "_rounds.c.number <= min(",
-        study.test_a_release_counts_every_round_once_in_each_look,
+        study.test_a_release_counts_every_round_once_in_each_pass,
     ),
     Mutant(
         "a page of rounds begins before the last one ends",

@@ -390,10 +390,10 @@ def test_a_policy_is_checked_as_the_guarantee_says(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     small: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 1000, "rng": 0}
-    bandit = create_study(sqlite(tmp_path), small_problem(), horizon=50, budget=BUDGET, **small)
-    asked = bandit.ask_many([[61, 74]] * 20)
-    bandit.tell_many([decision.id for decision in asked], [0.5] * 20)
-    bandit.release().save("policy")
+    study = create_study(sqlite(tmp_path), small_problem(), horizon=50, budget=BUDGET, **small)
+    asked = study.ask_many([[61, 74]] * 20)
+    study.tell_many([decision.id for decision in asked], [0.5] * 20)
+    study.release().save("policy")
     (block,) = python_blocks(GUARANTEE.read_text())
     exec(compile(block, "guarantee.md", "exec"), {})  # noqa: S102
 

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from helpers import BUDGET, PROBLEM, create_study, small_problem, sqlite
 from log_data import NAMES, collected, total, work_on
-from tacit import Design, Study
+from tacit import Design, DesignOptions, Study
 from tacit.cli import app
 from tacit.core.saved import packed
 from tacit.core.sums import UserSum
@@ -403,11 +403,11 @@ def test_a_study_takes_them_for_one(tmp_path: Path) -> None:
         "rng": 0,
         "unit": "user",
     }
-    bandit = create_study(sqlite(tmp_path), small_problem(), horizon=500, budget=BUDGET, **small)
+    study = create_study(sqlite(tmp_path), small_problem(), horizon=500, budget=BUDGET, **small)
     spellings = [user for users in PEOPLE.values() for user in users]
     spellings = [user for user in spellings if not isinstance(user, list | tuple | np.ndarray)]
-    asked = bandit.ask_many([[61, 74]] * len(spellings), users=spellings)
-    bandit.tell_many([decision.id for decision in asked], [1.0] * len(asked))
+    asked = study.ask_many([[61, 74]] * len(spellings), users=spellings)
+    study.tell_many([decision.id for decision in asked], [1.0] * len(asked))
     again = Study.open(sqlite(tmp_path))._statistic(len(asked), silent)._sum
     assert isinstance(again, UserSum)
     assert sorted(again._index) == sorted(user_key(users[0]) for users in PEOPLE.values())

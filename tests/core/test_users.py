@@ -282,34 +282,34 @@ def test_a_study_of_users_from_ask_to_policy(tmp_path: Path) -> None:
         "rng": 0,
         "unit": "user",
     }
-    bandit = create_study(sqlite(tmp_path), small_problem(), horizon=60, budget=BUDGET, **small)
+    study = create_study(sqlite(tmp_path), small_problem(), horizon=60, budget=BUDGET, **small)
     here = {"age": 61, "weight": 74}
     with pytest.raises(InputError, match="say whose round it is"):
-        bandit.ask(here)
+        study.ask(here)
     with pytest.raises(InputError, match="say whose round it is"):
-        bandit.ask_many([[61, 74]])
-    assert bandit.asked == 0
+        study.ask_many([[61, 74]])
+    assert study.asked == 0
 
     for i in range(20):
-        bandit.tell(bandit.ask(here, user=f"patient {i % 2}").id, 1.0)
-    decisions = bandit.ask_many(
+        study.tell(study.ask(here, user=f"patient {i % 2}").id, 1.0)
+    decisions = study.ask_many(
         pd.DataFrame({"age": [61.0] * 4, "weight": [74.0] * 4}), users=[3, 3.0, None, np.nan]
     )
-    bandit.tell_many([decision.id for decision in decisions], [1.0] * 4)
+    study.tell_many([decision.id for decision in decisions], [1.0] * 4)
     reopened = Study.open(sqlite(tmp_path))
     assert reopened.design.unit == "user"
     again = reopened._statistic(24, silent)._sum
     assert isinstance(again, UserSum)
     assert sorted(again._index) == ["", "3.0", "patient 0", "patient 1"]
     assert (
-        sum(int(value) ** 2 for value in again._value()) <= (4 * bandit.design.encoding.bound) ** 2
+        sum(int(value) ** 2 for value in again._value()) <= (4 * study.design.encoding.bound) ** 2
     )
 
     policy = reopened.release()
     assert policy.guarantee.unit == "user"
     assert "all rounds of one user" in policy.guarantee.relation
     assert "per user" in str(policy.guarantee)
-    assert bandit.ledger.charges()[0].parameters["unit"] == "user"
+    assert study.ledger.charges()[0].parameters["unit"] == "user"
     loaded = Policy.load(policy.save(tmp_path / "policy"))
     assert loaded.guarantee == policy.guarantee
     assert loaded.decide(here) == policy.decide(here)
@@ -323,14 +323,14 @@ def test_a_study_of_users_sums_what_its_statistic_would(tmp_path: Path) -> None:
         "rng": 0,
         "unit": "user",
     }
-    bandit = create_study(sqlite(tmp_path), small_problem(), horizon=60, budget=BUDGET, **small)
+    study = create_study(sqlite(tmp_path), small_problem(), horizon=60, budget=BUDGET, **small)
     contexts = rounds(50)[:, 1:3]
     rewards = rounds(50)[:, 3]
     users = np.arange(50) % 7
-    decisions = bandit.ask_many(contexts, users=users)
-    bandit.tell_many([decision.id for decision in decisions], rewards)
+    decisions = study.ask_many(contexts, users=users)
+    study.tell_many([decision.id for decision in decisions], rewards)
     actions = [[decision.action["dose"]] for decision in decisions]
-    beside = bandit.design.statistic().add(actions, contexts, rewards, users=users)
-    kept = np.array(total(bandit._statistic(50, silent)), dtype=float)
+    beside = study.design.statistic().add(actions, contexts, rewards, users=users)
+    kept = np.array(total(study._statistic(50, silent)), dtype=float)
     # Up to the rounding of an action to the user's units and back.
     assert np.abs(kept - np.array(total(beside), dtype=float)).max() <= 1e-9 * BOUND * 50

@@ -23,13 +23,13 @@ from databases import (
     ask_until_closed,
     ask_until_full,
     create_ledger,
-    create_study,
     make_study,
     open_cohort,
     race,
     read_balance,
     release_study,
     spend,
+    try_to_create_study,
 )
 from tacit import (
     Budget,
@@ -404,63 +404,63 @@ class LedgerLaws(StorageLaws):
 
 class StudyLaws(StorageLaws):
     def test_a_study_from_ask_to_decision(self, url: str) -> None:
-        bandit = make_study(url)
+        study = make_study(url)
         for _ in range(12):
-            bandit.tell(bandit.ask(HERE).id, reward=0.8)
-        policy = bandit.release()
+            study.tell(study.ask(HERE).id, reward=0.8)
+        policy = study.release()
         assert policy.private
         assert 0 <= policy.decide(HERE)["dose"] <= 100
-        assert 0 <= bandit.ledger.remaining < 3 / UNITS
+        assert 0 <= study.ledger.remaining < 3 / UNITS
 
     def test_a_reopened_study_goes_on_and_is_released_once(self, url: str) -> None:
-        bandit = make_study(url)
-        waiting = bandit.ask(HERE)
+        study = make_study(url)
+        waiting = study.ask(HERE)
         reopened = Study.open(url)
-        assert reopened.design.fingerprint == bandit.design.fingerprint
+        assert reopened.design.fingerprint == study.design.fingerprint
         assert reopened.asked == 1
         reopened.tell(waiting.id, 0.3)
         with pytest.raises(StateError, match="told before"):
-            bandit.tell(waiting.id, 0.3)
-        first = bandit.release()
+            study.tell(waiting.id, 0.3)
+        first = study.release()
         again = Study.open(url).release()
         assert np.array_equal(first.posterior.weights, again.posterior.weights)
-        assert len(bandit.ledger.charges()) == 2  # two passes
+        assert len(study.ledger.charges()) == 2  # two passes
         with pytest.raises(StateError, match="closed"):
             reopened.ask(HERE)
 
     def test_rounds_come_back_to_the_last_bit(self, url: str) -> None:
-        bandit = make_study(url)
+        study = make_study(url)
         contexts = np.array([[18 + 77 / 3, 40.1], [95.0, np.nextafter(140, 0)], [-0.0, 5e-324]])
         rewards = [1 / 3, 0.1 + 0.2, 5e-324]
-        ids = [decision.id for decision in bandit.ask_many(contexts)]
-        bandit.tell_many(ids, rewards)
+        ids = [decision.id for decision in study.ask_many(contexts)]
+        study.tell_many(ids, rewards)
         ((points, y, _),) = Study.open(url)._store.rounds(3)
-        problem = bandit.problem
+        problem = study.problem
         assert np.array_equal(
             points[:, 1:], problem.contexts.encode(problem.contexts.read(contexts).columns)
         )
         assert np.array_equal(y, problem.scale_reward(np.array(rewards)))
 
     def test_telling_many_is_all_or_nothing(self, url: str) -> None:
-        bandit = make_study(url)
-        known = bandit.ask(HERE).id
+        study = make_study(url)
+        known = study.ask(HERE).id
         with pytest.raises(StateError, match="no round"):
-            bandit.tell_many([known, "nobody"], [0.5, 0.5])
-        bandit.tell(known, 0.5)
+            study.tell_many([known, "nobody"], [0.5, 0.5])
+        study.tell(known, 0.5)
 
     def test_asking_many_is_all_or_nothing(self, url: str) -> None:
-        bandit = make_study(url, horizon=3)
+        study = make_study(url, horizon=3)
         with pytest.raises(StateError, match="horizon is 3 rounds and 0 were asked"):
-            bandit.ask_many({"age": [60.0] * 4, "weight": [70.0] * 4})
-        assert bandit.asked == 0
+            study.ask_many({"age": [60.0] * 4, "weight": [70.0] * 4})
+        assert study.asked == 0
 
     @pytest.mark.parametrize(
         "user", ["Zoë", "a\x00b", "\ud800", "x" * 10_000, 7, 7.5, None, float("nan"), b"\xff"]
     )
     def test_users_of_any_name_are_no_error(self, url: str, user: Any) -> None:
-        bandit = make_study(url, unit="user")
-        ids = [bandit.ask_many([[61, 74]], users=[user])[0].id for _ in range(2)]
-        bandit.tell_many(ids, [1.0, 1.0])
+        study = make_study(url, unit="user")
+        ids = [study.ask_many([[61, 74]], users=[user])[0].id for _ in range(2)]
+        study.tell_many(ids, [1.0, 1.0])
         statistic = Study.open(url)._statistic(2, lambda *_: None)
         assert len(statistic._sum._index) == 1  # type: ignore[attr-defined]
 
@@ -468,11 +468,11 @@ class StudyLaws(StorageLaws):
 
     def test_processes_that_ask_at_once_share_the_horizon_and_lose_no_round(self, url: str) -> None:
         horizon = 60
-        bandit = make_study(url, horizon=horizon)
+        study = make_study(url, horizon=horizon)
         (answers,) = race(ask_until_full, [[[url, str(i)] for i in range(4)]])
         ids = [name for answer in answers for name in answer]
         assert len(ids) == len(set(ids)) == horizon
-        assert bandit.asked == horizon
+        assert study.asked == horizon
         with connect(url).begin() as connection:
             rows = connection.execute(
                 text("SELECT number, id, told FROM tacit_rounds ORDER BY number")
@@ -495,35 +495,35 @@ class StudyLaws(StorageLaws):
 
     def test_of_processes_that_race_to_make_a_study_one_makes_it_whole(self, urls: Urls) -> None:
         url = urls()
-        (answers,) = race(create_study, [[[url, seed] for seed in range(3)]])
+        (answers,) = race(try_to_create_study, [[[url, seed] for seed in range(3)]])
         winner = [fingerprint for fingerprint in answers if fingerprint]
         assert len(winner) == 1
         assert Study.open(url).design.fingerprint == winner[0]
 
     def test_a_study_that_was_open_before_a_fork_serves_parent_and_children(self, url: str) -> None:
-        bandit = make_study(url)
+        study = make_study(url)
         ((answers,),) = race(ask_in_forks, [[[url]]])
         assert [len(ids) for ids in answers] == [11, 10, 10, 10]
-        assert len({name for ids in answers for name in ids}) == bandit.asked == 41
+        assert len({name for ids in answers for name in ids}) == study.asked == 41
 
     def test_processes_that_release_at_once_return_one_policy(self, url: str) -> None:
-        bandit = make_study(url)
-        bandit.tell(bandit.ask(HERE).id, 0.5)
+        study = make_study(url)
+        study.tell(study.ask(HERE).id, 0.5)
         (answers,) = race(release_study, [[[url]] * 3], preload="opendp.prelude")
         assert len(set(map(json.dumps, answers))) == 1
-        assert len(bandit.ledger.charges()) == 2  # two passes
+        assert len(study.ledger.charges()) == 2  # two passes
 
     # -- what is private stays private ------------------------------------------------------------
 
     def test_an_error_of_the_database_shows_no_context_and_no_reward(self, url: str) -> None:
-        bandit = make_study(url, unit="user")
-        decision = bandit.ask(HERE, user="first")
-        scaled = str(bandit.problem.scale_reward(np.array([0.31337]))[0])
+        study = make_study(url, unit="user")
+        decision = study.ask(HERE, user="first")
+        scaled = str(study.problem.scale_reward(np.array([0.31337]))[0])
         with connect(url).begin() as connection:
             connection.execute(text("ALTER TABLE tacit_rounds RENAME TO elsewhere"))
         for call in (
-            lambda: bandit.ask(HERE, user=SECRET),
-            lambda: bandit.tell(decision.id, 0.31337),
+            lambda: study.ask(HERE, user=SECRET),
+            lambda: study.tell(decision.id, 0.31337),
         ):
             with pytest.raises(DBAPIError) as caught:
                 call()

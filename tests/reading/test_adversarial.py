@@ -360,7 +360,7 @@ def test_a_masked_cell_counts_and_is_not_mentioned(cell: Any) -> None:
 # -- through a study ------------------------------------------------------------------------------
 
 
-def study(path: Path, unit: str = "record", **changes: Any) -> Study:
+def make_study(path: Path, unit: str = "record", **changes: Any) -> Study:
     small: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 1000, "rng": 0, "unit": unit}
     return create_study(
         sqlite(path), DESIGN.problem, horizon=1000, budget=BUDGET, **small | changes
@@ -380,24 +380,24 @@ def test_a_study_of_odd_contexts_and_rewards_is_like_any_other(
     shown = []
     for name in ("odd", "plain"):
         (tmp_path / name).mkdir()
-        bandit = study(tmp_path / name)
+        study = make_study(tmp_path / name)
         with silence():
             if name == "odd":
-                asked = [bandit.ask(context) for context in contexts[:40]] + bandit.ask_many(
+                asked = [study.ask(context) for context in contexts[:40]] + study.ask_many(
                     contexts[40:]
                 )
-                bandit.tell_many([decision.id for decision in asked[:200]], table[:200, 3])
+                study.tell_many([decision.id for decision in asked[:200]], table[:200, 3])
                 for decision, reward in zip(asked[200:], table[200:, 3], strict=True):
-                    bandit.tell(decision.id, reward)
+                    study.tell(decision.id, reward)
             else:
-                asked = bandit.ask_many(np.tile([60.0, 70.0], (300, 1)))
-                bandit.tell_many([decision.id for decision in asked], [0.5] * 300)
-            policy = bandit.release()
-        charge = bandit.ledger.charges()[0]
+                asked = study.ask_many(np.tile([60.0, 70.0], (300, 1)))
+                study.tell_many([decision.id for decision in asked], [0.5] * 300)
+            policy = study.release()
+        charge = study.ledger.charges()[0]
         shown.append(
             (
-                repr(bandit),
-                repr(bandit.ledger),
+                repr(study),
+                repr(study.ledger),
                 repr(policy),
                 policy.guarantee,
                 charge.parameters,
@@ -414,12 +414,12 @@ def test_a_study_of_odd_contexts_and_rewards_is_like_any_other(
 
 @pytest.mark.parametrize("reward", [[0.5], [], (0.1, 0.2), np.array([0.5]), [[1.0]]], ids=repr)
 def test_a_reward_that_is_a_list_counts_as_none(tmp_path: Path, reward: Any) -> None:
-    bandit = study(tmp_path)
-    first, second = bandit.ask_many([[60, 70], [60, 70]])
+    study = make_study(tmp_path)
+    first, second = study.ask_many([[60, 70], [60, 70]])
     with silence():
-        bandit.tell(first.id, reward)
-        bandit.tell_many([second.id], [reward])
-    assert not any(total(bandit._statistic(2, lambda *_: None)))
+        study.tell(first.id, reward)
+        study.tell_many([second.id], [reward])
+    assert not any(total(study._statistic(2, lambda *_: None)))
 
 
 # -- a secret -------------------------------------------------------------------------------------
@@ -500,39 +500,39 @@ def test_nothing_that_is_shown_mentions_a_private_value(
             "rng": 0,
             "unit": "user",
         }
-        bandit = create_study(sqlite(tmp_path), secret_problem(), horizon=3, budget=BUDGET, **small)
+        study = create_study(sqlite(tmp_path), secret_problem(), horizon=3, budget=BUDGET, **small)
         here = {"age": SECRET, "weight": SECRET}
-        decision = bandit.ask(here, user=SECRET)
-        bandit.tell(decision.id, SECRET)
+        decision = study.ask(here, user=SECRET)
+        study.tell(decision.id, SECRET)
         errors = [
-            told(lambda: bandit.ask(here)),
-            told(lambda: bandit.ask({"age": SECRET}, user=SECRET)),
-            told(lambda: bandit.ask_many([here, here], users=[SECRET])),
-            told(lambda: bandit.ask_many([here] * 3, users=[SECRET] * 3)),
-            told(lambda: bandit.tell(decision.id, SECRET)),
-            told(lambda: bandit.tell("nobody", SECRET)),
-            told(lambda: bandit.tell_many([decision.id], [SECRET, SECRET])),
-            told(lambda: bandit.release_decision(here, epsilon=-1.0)),
-            told(lambda: bandit.release_decision([here, here], epsilon=0.1)),
+            told(lambda: study.ask(here)),
+            told(lambda: study.ask({"age": SECRET}, user=SECRET)),
+            told(lambda: study.ask_many([here, here], users=[SECRET])),
+            told(lambda: study.ask_many([here] * 3, users=[SECRET] * 3)),
+            told(lambda: study.tell(decision.id, SECRET)),
+            told(lambda: study.tell("nobody", SECRET)),
+            told(lambda: study.tell_many([decision.id], [SECRET, SECRET])),
+            told(lambda: study.release_decision(here, epsilon=-1.0)),
+            told(lambda: study.release_decision([here, here], epsilon=0.1)),
         ]
-        bandit.release_decision(here, epsilon=0.01, request="a visitor")
+        study.release_decision(here, epsilon=0.01, request="a visitor")
         errors.append(
             told(
-                lambda: bandit.release_decision(
+                lambda: study.release_decision(
                     {"age": 1, "weight": 1}, epsilon=0.01, request="a visitor"
                 )
             )
         )
-        errors.append(told(bandit.release))  # the decision took a part of the budget
+        errors.append(told(study.release))  # the decision took a part of the budget
         objects = [
-            bandit,
-            bandit._store,
-            bandit.design,
-            bandit.ledger,
+            study,
+            study._store,
+            study.design,
+            study.ledger,
             decision,
-            bandit._statistic(1, lambda *_: None),
+            study._statistic(1, lambda *_: None),
         ]
-        shown = [f"{each!r} {each}" for each in (*objects, *bandit.ledger.charges())]
+        shown = [f"{each!r} {each}" for each in (*objects, *study.ledger.charges())]
     finally:
         logging.getLogger("sqlalchemy.engine").setLevel(logging.NOTSET)
     assert "UPDATE tacit_rounds" in caplog.text  # it was listened to

@@ -343,23 +343,23 @@ def test_a_list_of_rows_in_a_table_is_never_one_record() -> None:
 # -- studies and marginals ------------------------------------------------------------------------
 
 
-def stored(bandit: Study) -> Floats:
+def stored(study: Study) -> Floats:
     """The contexts of all rounds, in unit coordinates."""
-    at = bandit.problem.actions.dimension
-    return np.concatenate([points[:, at:] for points, _, _ in bandit._store.rounds(bandit.asked)])
+    at = study.problem.actions.dimension
+    return np.concatenate([points[:, at:] for points, _, _ in study._store.rounds(study.asked)])
 
 
 @pytest.mark.parametrize("name", ["list of dicts", "list of lists", "dict of lists", "pandas"])
 def test_rounds_of_others_are_stored_bit_for_bit_the_same(tmp_path: Path, name: str) -> None:
     small: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 1000, "rng": 0}
     of = DESIGNS["several"].problem
-    bandit = create_study(sqlite(tmp_path), of, horizon=40 * N, budget=BUDGET, **small)
+    study = create_study(sqlite(tmp_path), of, horizon=40 * N, budget=BUDGET, **small)
     n = 100
     rng = np.random.default_rng(0)
     asked = PEOPLE[:n]
     with silence():
-        bandit.ask_many(nasty.tables(of, asked, name)[1])
-        before = stored(bandit)
+        study.ask_many(nasty.tables(of, asked, name)[1])
+        before = stored(study)
         assert np.isfinite(before).all()
         for turn in range(8):
             at = int(rng.integers(n))
@@ -368,23 +368,23 @@ def test_rounds_of_others_are_stored_bit_for_bit_the_same(tmp_path: Path, name: 
             )[1]
             if name in nasty.LISTS_OF_ROWS and turn % 2:
                 table[at] = nasty.ROWS[rng.integers(len(nasty.ROWS))]
-            bandit.ask_many(table)
-            after = stored(bandit)[-n:]
+            study.ask_many(table)
+            after = stored(study)[-n:]
             assert np.delete(after, at, axis=0).tobytes() == np.delete(before, at, axis=0).tobytes()
 
 
 def test_one_context_of_any_kind_is_one_round(tmp_path: Path) -> None:
     small: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 1000, "rng": 0}
-    bandit = create_study(
+    study = create_study(
         sqlite(tmp_path), DESIGNS["several"].problem, horizon=1000, budget=BUDGET, **small
     )
     with silence():
         for cell in nasty.CELLS[::9]:
-            bandit.ask({"age": cell, "weight": 70.0, "copies": 1})
-            bandit.ask([cell, 70.0, 1])
-        assert bandit.asked == 2 * len(nasty.CELLS[::9])
+            study.ask({"age": cell, "weight": 70.0, "copies": 1})
+            study.ask([cell, 70.0, 1])
+        assert study.asked == 2 * len(nasty.CELLS[::9])
         with pytest.raises(InputError, match="ask takes one context, got 3"):
-            bandit.ask([[60, 70, 1]] * 3)
+            study.ask([[60, 70, 1]] * 3)
 
 
 @settings(max_examples=25)

@@ -165,45 +165,45 @@ def test_answers_look_like_questions(filled: Statistic, pure: Ledger) -> None:
 
 
 def test_a_study_decides_once_while_it_goes_on(tmp_path: Path) -> None:
-    bandit = create_study(
+    study = create_study(
         sqlite(tmp_path), small_problem(), horizon=50, budget=Budget(epsilon=1.0), **SMALL
     )
-    bandit.tell(bandit.ask(HERE).id, 0.7)
-    first = bandit.release_decision(HERE, epsilon=0.4, request="visitor 1")
+    study.tell(study.ask(HERE).id, 0.7)
+    first = study.release_decision(HERE, epsilon=0.4, request="visitor 1")
     assert 0 <= first["dose"] <= 100
-    bandit.tell(bandit.ask(HERE).id, 0.1)  # more rounds do not change what was answered
-    assert bandit.release_decision(HERE, epsilon=0.4, request="visitor 1") == first
+    study.tell(study.ask(HERE).id, 0.1)  # more rounds do not change what was answered
+    assert study.release_decision(HERE, epsilon=0.4, request="visitor 1") == first
     assert (
         Study.open(sqlite(tmp_path)).release_decision(HERE, epsilon=0.4, request="visitor 1")
         == first
     )
-    assert bandit.ledger.spent == pytest.approx(0.4)
+    assert study.ledger.spent == pytest.approx(0.4)
     with pytest.raises(RequestConflictError):
-        bandit.release_decision(THERE, epsilon=0.4, request="visitor 1")
-    bandit.release_decision(THERE, epsilon=0.5)
+        study.release_decision(THERE, epsilon=0.4, request="visitor 1")
+    study.release_decision(THERE, epsilon=0.5)
     with pytest.raises(BudgetError, match=r"left epsilon=0\.1"):
-        bandit.release_decision(HERE, epsilon=0.4)
+        study.release_decision(HERE, epsilon=0.4)
     with pytest.raises(InputError, match="one context"):
-        bandit.release_decision([[61, 74], [30, 74]], epsilon=0.1)
-    assert bandit.asked == 2
+        study.release_decision([[61, 74], [30, 74]], epsilon=0.1)
+    assert study.asked == 2
 
 
 def test_decisions_and_a_release_share_one_budget(tmp_path: Path) -> None:
-    bandit = create_study(sqlite(tmp_path), small_problem(), horizon=50, budget=BUDGET, **SMALL)
-    bandit.tell(bandit.ask(HERE).id, 0.7)
-    bandit.release_decision(HERE, epsilon=0.01)
+    study = create_study(sqlite(tmp_path), small_problem(), horizon=50, budget=BUDGET, **SMALL)
+    study.tell(study.ask(HERE).id, 0.7)
+    study.release_decision(HERE, epsilon=0.01)
     with pytest.raises(BudgetError):
-        bandit.release()
+        study.release()
 
 
 @pytest.mark.parametrize("budget", [Budget(epsilon=5.0), BUDGET])
 def test_items_of_a_catalogue_are_decided_by_name(tmp_path: Path, budget: Budget) -> None:
     actions = tacit.Catalogue([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], ids=["a", "b", "c"])
     problem = tacit.Problem(actions, tacit.Box([0.0], [1.0], names=["age"]))
-    bandit = create_study(sqlite(tmp_path), problem, horizon=30, budget=budget, **SMALL)
-    decision = bandit.ask({"age": 0.5})
-    bandit.tell(decision.id, 1.0)
-    assert bandit.release_decision({"age": 0.5}, epsilon=0.1)["item"] in {"a", "b", "c"}
+    study = create_study(sqlite(tmp_path), problem, horizon=30, budget=budget, **SMALL)
+    decision = study.ask({"age": 0.5})
+    study.tell(decision.id, 1.0)
+    assert study.release_decision({"age": 0.5}, epsilon=0.1)["item"] in {"a", "b", "c"}
 
 
 # -- exact scores ---------------------------------------------------------------------------------

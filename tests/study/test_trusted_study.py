@@ -46,7 +46,7 @@ ROUNDS = 20
 FIRST = build_design(small_problem(), horizon=300, budget=BUDGET, passes=2, **SMALL)
 
 
-def study(
+def filled_study(
     tmp_path: Path,
     name: str,
     seed: int = 0,
@@ -57,14 +57,14 @@ def study(
     """Some rounds; every fourth has no reward. The design and the actions are the same for every
     seed."""
     chosen: dict[str, Any] = {"horizon": 3 * ROUNDS, "budget": BUDGET} | SMALL | options
-    bandit = create_study(sqlite(tmp_path, name), small_problem(), **chosen)
-    bandit._rng = np.random.default_rng(5)
+    study = create_study(sqlite(tmp_path, name), small_problem(), **chosen)
+    study._rng = np.random.default_rng(5)
     _, contexts, rewards = records(rounds, seed)
-    asked = bandit.ask_many(contexts, users=users)
+    asked = study.ask_many(contexts, users=users)
     told = [i for i in range(rounds) if i % 4]
-    bandit.tell_many([asked[i].id for i in told], [float(rewards[i]) for i in told])
-    bandit._rng = None
-    return bandit
+    study.tell_many([asked[i].id for i in told], [float(rewards[i]) for i in told])
+    study._rng = None
+    return study
 
 
 def rounds_on_disk(path: Path) -> tuple[Floats, Floats]:
@@ -99,21 +99,21 @@ def same_designs(one: Design, other: Design) -> bool:
 # -- which rounds count ---------------------------------------------------------------------------
 
 
-def test_a_release_counts_every_round_once_in_each_look(tmp_path: Path) -> None:
+def test_a_release_counts_every_round_once_in_each_pass(tmp_path: Path) -> None:
     """With pages of seven rounds: the sums that OpenDP is given are those of the rounds on disk, in
     integers."""
-    bandit = study(tmp_path, "once.db")
+    study = filled_study(tmp_path, "once.db")
     with mock.patch("tacit.study.store.PAGE", 7), watched(GAUSSIAN) as draws:
-        bandit.release()
-    second = bandit._store.second()
+        study.release()
+    second = study._store.design_of_pass(2)
     assert second is not None
-    passes = [bandit.design, Design.restore(bandit.problem, *second)]
-    expected = [exact_sum(look, tmp_path / "once.db") for look in passes]
+    passes = [study.design, Design.restore(study.problem, *second)]
+    expected = [exact_sum(design, tmp_path / "once.db") for design in passes]
     assert [draw.argument for draw in draws] == expected, "a round counts twice, or not at all"
 
 
 def test_a_decision_counts_every_round_once(tmp_path: Path) -> None:
-    bandit = study(tmp_path, "decide.db")
+    study = filled_study(tmp_path, "decide.db")
     sums: list[tuple[int, list[int]]] = []
 
     def noted(whole: Any, *arguments: Any, **named: Any) -> int:
@@ -124,30 +124,30 @@ def test_a_decision_counts_every_round_once(tmp_path: Path) -> None:
         mock.patch("tacit.study.store.PAGE", 7),
         mock.patch("tacit.single_decision.decision.release_choice", noted),
     ):
-        bandit.release_decision(HERE, epsilon=0.01)
-    assert sums == [(ROUNDS, exact_sum(bandit.design, tmp_path / "decide.db"))], (
+        study.release_decision(HERE, epsilon=0.01)
+    assert sums == [(ROUNDS, exact_sum(study.design, tmp_path / "decide.db"))], (
         "a round counts twice, or not at all"
     )
 
 
 def test_only_the_rounds_asked_for_are_read(tmp_path: Path) -> None:
     """A closed study has a number of rounds, whatever stands behind the last."""
-    bandit = study(tmp_path, "last.db")
+    study = filled_study(tmp_path, "last.db")
     points, _ = rounds_on_disk(tmp_path / "last.db")
     for last in (1, 6, 7, 8, 13, ROUNDS):
         with mock.patch("tacit.study.store.PAGE", 7):
-            read = np.vstack([page for page, _, _ in bandit._store.rounds(last)])
+            read = np.vstack([page for page, _, _ in study._store.rounds(last)])
         assert np.array_equal(read, points[:last]), "pages of rounds overlap, or leave a round out"
 
 
 def test_the_rounds_of_a_user_together_stay_in_the_ball(tmp_path: Path) -> None:
     """From the question to the sum that OpenDP is given, through the database."""
-    bandit = study(tmp_path, "user.db", unit="user", users=["somebody"] * ROUNDS)
+    study = filled_study(tmp_path, "user.db", unit="user", users=["somebody"] * ROUNDS)
     with watched(GAUSSIAN) as draws:
-        bandit.release()
+        study.release()
     for draw in draws:
         norm2 = sum(value**2 for value in draw.argument)
-        assert norm2 <= bandit.design.encoding.bound**2, (
+        assert norm2 <= study.design.encoding.bound**2, (
             "one user moves the sum by more than the bound"
         )
 
@@ -155,14 +155,14 @@ def test_the_rounds_of_a_user_together_stay_in_the_ball(tmp_path: Path) -> None:
 # -- what is played -------------------------------------------------------------------------------
 
 
-def played(bandit: Study, contexts: Any) -> list[float]:
-    return [decision.action["dose"] for decision in bandit.ask_many(contexts)]
+def played(study: Study, contexts: Any) -> list[float]:
+    return [decision.action["dose"] for decision in study.ask_many(contexts)]
 
 
 def test_actions_do_not_depend_on_contexts(tmp_path: Path) -> None:
     """The same coins play the same actions whoever comes, and what is played is what is written
     down."""
-    bandit = create_study(
+    study = create_study(
         sqlite(tmp_path, "played.db"), small_problem(), horizon=1000, budget=BUDGET, **SMALL
     )
     _, contexts, _ = records(50)
@@ -173,8 +173,8 @@ def test_actions_do_not_depend_on_contexts(tmp_path: Path) -> None:
         np.tile([18.0, 40.0], (50, 1)),
         np.full((50, 2), np.nan),
     ):
-        bandit._rng = np.random.default_rng(5)
-        found.append(played(bandit, shown))
+        study._rng = np.random.default_rng(5)
+        found.append(played(study, shown))
     assert all(actions == found[0] for actions in found), "an action depends on a context"
     points, _ = rounds_on_disk(tmp_path / "played.db")
     assert np.allclose(100.0 * points[:50, 0], found[0], rtol=0, atol=1e-9)
@@ -183,7 +183,7 @@ def test_actions_do_not_depend_on_contexts(tmp_path: Path) -> None:
 def test_every_question_has_fresh_coins(tmp_path: Path) -> None:
     """From the operating system, each time, so also after a fork. They are uniform; a false alarm
     has probability 1e-10."""
-    bandit = create_study(
+    study = create_study(
         sqlite(tmp_path, "coins.db"), small_problem(), horizon=3000, budget=BUDGET, **SMALL
     )
     make = np.random.default_rng
@@ -194,7 +194,7 @@ def test_every_question_has_fresh_coins(tmp_path: Path) -> None:
         return make(*seed)
 
     with mock.patch.object(np.random, "default_rng", noted):
-        once, again = (played(bandit, np.tile([61.0, 74.0], (1000, 1))) for _ in range(2))
+        once, again = (played(study, np.tile([61.0, 74.0], (1000, 1))) for _ in range(2))
     assert seeds == [(), ()], "coins are seeded, or kept from one question to the next"
     assert not set(once) & set(again), "two questions were answered with the same coins"
     assert len(set(once)) == 1000
@@ -204,18 +204,18 @@ def test_every_question_has_fresh_coins(tmp_path: Path) -> None:
 # -- a second pass --------------------------------------------------------------------------------
 
 
-def test_a_study_designs_its_second_look_from_the_first_release_alone(tmp_path: Path) -> None:
+def test_a_study_designs_its_second_pass_from_the_first_release_alone(tmp_path: Path) -> None:
     """Studies with other people in them, whose first release came out the same, go on with the same
     design."""
     designs = []
     for seed in (0, 1):
-        bandit = study(tmp_path, f"second-{seed}.db", seed)
+        study = filled_study(tmp_path, f"second-{seed}.db", seed)
         with watched(GAUSSIAN, answer=always(3)) as draws:
-            bandit.release()
+            study.release()
         assert len(draws) == 2
-        kept = bandit._store.second()
+        kept = study._store.design_of_pass(2)
         assert kept is not None
-        designs.append((Design.restore(bandit.problem, *kept), draws[0].argument))
+        designs.append((Design.restore(study.problem, *kept), draws[0].argument))
     assert designs[0][1] != designs[1][1]
     assert same_designs(designs[0][0], designs[1][0]), "the second design depends on private rounds"
 
@@ -236,13 +236,13 @@ def test_a_fit_designs_its_second_pass_from_the_first_release_alone(tmp_path: Pa
     assert same_designs(*designs), "the second design depends on private rounds"
 
 
-def test_two_looks_together_keep_what_the_budget_promises(tmp_path: Path) -> None:
+def test_two_passes_together_keep_what_the_budget_promises(tmp_path: Path) -> None:
     """By the exact curve of the Gaussian mechanism, composed: mu^2 adds up. The policy promises no
     more than that."""
-    bandit = study(tmp_path, "both.db")
+    study = filled_study(tmp_path, "both.db")
     with watched(GAUSSIAN) as draws:
-        policy = bandit.release()
-    mu = math.sqrt(sum((bandit.design.encoding.sensitivity / draw.scale) ** 2 for draw in draws))
+        policy = study.release()
+    mu = math.sqrt(sum((study.design.encoding.sensitivity / draw.scale) ** 2 for draw in draws))
     assert len(draws) == 2
     assert exact_delta(1.0, mu) <= 1e-6, "two passes spend more than the budget"
     assert exact_delta(policy.guarantee.epsilon, mu) <= policy.guarantee.delta, (
@@ -250,7 +250,7 @@ def test_two_looks_together_keep_what_the_budget_promises(tmp_path: Path) -> Non
     )
 
 
-def test_a_second_look_after_a_simulated_one_is_not_private(tmp_path: Path) -> None:
+def test_a_second_pass_after_a_simulated_one_is_not_private(tmp_path: Path) -> None:
     first = FIRST.statistic().add(*records(50)).simulate_release(np.random.default_rng(0))
     second = tacit.refine(first)
     ledger = Ledger.create(sqlite(tmp_path, "mark.db"), Budget(rho=1.0))
@@ -305,7 +305,7 @@ def test_a_saved_policy_holds_no_number_of_the_exact_sum(tmp_path: Path) -> None
         1.0,
         *(
             math.sqrt(s)
-            for s in (layout.influence_share, layout.context_share, layout.energy_share)
+            for s in (layout.influence_share, layout.context_share, layout.square_share)
         ),
     ]
     numbers = list(_numbers(json.loads((folder / "policy.json").read_text())))
@@ -333,20 +333,20 @@ def _numbers(value: Any) -> Any:
 
 
 def test_a_decision_is_not_given_to_another_visitor(tmp_path: Path) -> None:
-    bandit = study(tmp_path, "visitor.db")
-    bandit.release_decision(HERE, epsilon=0.01, request="who")
+    study = filled_study(tmp_path, "visitor.db")
+    study.release_decision(HERE, epsilon=0.01, request="who")
     with pytest.raises(RequestConflictError):
-        bandit.release_decision({"age": 20.0, "weight": 50.0}, epsilon=0.01, request="who")
+        study.release_decision({"age": 20.0, "weight": 50.0}, epsilon=0.01, request="who")
 
 
 def test_an_error_about_a_round_shows_no_reward(tmp_path: Path) -> None:
-    bandit = study(tmp_path, "errors.db", rounds=3)
-    asked = bandit.ask(HERE).id
-    bandit.tell(asked, 0.5)
+    study = filled_study(tmp_path, "errors.db", rounds=3)
+    asked = study.ask(HERE).id
+    study.tell(asked, 0.5)
     said = []
     for reward in (0.0, 0.31337, float("nan")):
         for name in (asked, "nobody"):
             with pytest.raises(StateError) as caught:
-                bandit.tell(name, reward)
+                study.tell(name, reward)
             said.append(str(caught.value))
     assert len(set(said)) == 2, "an error depends on a reward"

@@ -9,7 +9,7 @@ from typing import NoReturn
 import typer
 
 from tacit._version import __version__
-from tacit.cli import ledger
+from tacit.cli import ledger, study
 from tacit.cli.audit import audit
 from tacit.cli.console import Json, emit, err, out
 from tacit.cli.decide import decide
@@ -31,9 +31,11 @@ app.command()(fit)
 app.command()(decide)
 app.command()(report)
 app.command()(audit)
+app.add_typer(study.app, name="study")
 app.add_typer(ledger.app, name="ledger")
 
-# Commands of other installed distributions, such as those of tacit-lab: an entry point is a function, or an app.
+# Commands of other installed distributions, such as those of tacit-lab. An entry point is a
+# function or an app.
 for _entry in sorted(entry_points(group="tacit.commands"), key=lambda entry: entry.name):
     _command = _entry.load()
     if isinstance(_command, typer.Typer):

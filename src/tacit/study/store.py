@@ -1,7 +1,8 @@
-"""Where a study's rounds live: one table beside the ledger, in the same database.
+"""A study's tables, in the same database as its ledger: the study, its rounds, and the designs of
+later passes.
 
-A round holds the context (in unit coordinates), the action that was played, and the reward once it
-came.
+A round holds the context and the played action (both in unit coordinates), the user where there is
+one, and the reward once it came. All of that is private.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import secrets
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -34,7 +36,7 @@ from sqlalchemy import (
 )
 
 from tacit._typing import Floats
-from tacit.core.accounts import metadata
+from tacit.core.accounts import adopted, metadata
 from tacit.core.budget import Budget
 from tacit.core.database import perform, retrying
 from tacit.core.ledger import Ledger
@@ -42,7 +44,7 @@ from tacit.core.users import user_key
 from tacit.errors import InputError, StateError
 
 SCHEMA = 2
-PAGE = 8192
+PAGE = 8192  # rounds read by one statement: what is in memory at a time
 
 _study = Table(
     "tacit_study",
@@ -76,7 +78,8 @@ _rounds = Table(
 
 
 class Store:
-    """Rounds and the design of one study. Every method is one transaction, durable when it returns."""
+    """The tables of one study. What a method wrote is on disk when it returns; each write is one
+    transaction."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -88,8 +91,7 @@ class Store:
         arrays: dict[str, Floats],
         budget: Budget,
     ) -> None:
-        """Design and ledger appear together or not at all."""
-        self.require_empty()
+        """Writes the study down, and its ledger unless there is one already: both or neither."""
         row = {
             "id": 1,
             "schema": SCHEMA,
@@ -100,17 +102,27 @@ class Store:
         }
 
         def attempt(connection: Connection) -> None:
-            Ledger.establish(connection, budget)
+            _require_no_study(connection)
+            if adopted(connection) is None:
+                Ledger.establish(connection, budget)
             connection.execute(insert(_study).values(row))
 
         retrying(lambda: metadata.create_all(self.engine))
-        perform(self.engine, attempt)
+        perform(self.engine, attempt, queue=_study)
 
-    def require_empty(self) -> None:
-        if self._has_study():
-            raise StateError("this database already holds a study: open it with Study.open(url).")
+    def require_no_study(self) -> None:
+        """Fails if there is a study already."""
+        if inspect(self.engine).has_table(_study.name):
+            perform(self.engine, _require_no_study)
+
+    def ledger(self) -> Ledger | None:
+        """The ledger that the database holds, if any."""
+        with suppress(StateError):
+            return Ledger.open(self.engine)
+        return None
 
     def load(self) -> tuple[dict[str, Any], dict[str, Any], dict[str, Floats]]:
+        """The problem's spec, and the facts and arrays of the design."""
         if not self._has_study():
             raise StateError(
                 "this database holds no study: make one with Study.create(url, problem, ...)."
@@ -128,15 +140,16 @@ class Store:
     ) -> list[str]:
         """Writes rounds down and returns their ids."""
         ids = [secrets.token_hex(12) for _ in contexts]
-        names = [None] * len(ids) if users is None else [user_key(user) for user in users]
+        keys: list[str | None] = [None] * len(ids)
+        if users is not None:
+            keys = [user_key(user) for user in users]
 
         def attempt(connection: Connection) -> list[str]:
-            asked = _open_rounds(connection)
+            asked = _asked_while_open(connection)
             if asked + len(ids) > horizon:
                 raise StateError(
                     f"the horizon is {horizon} rounds and {asked} were asked: {len(ids)} more do "
-                    "not fit; "
-                    "release the policy, or plan a new study with a larger horizon."
+                    "not fit; release the policy, or plan a new study with a larger horizon."
                 )
             rows = [
                 {
@@ -144,8 +157,9 @@ class Store:
                     "id": ids[i],
                     "context": _bytes(contexts[i]),
                     "action": _bytes(actions[i]),
+                    "user": keys[i],
+                    "told": 0,
                 }
-                | {"user": names[i], "told": 0}
                 for i in range(len(ids))
             ]
             connection.execute(insert(_rounds), rows)
@@ -157,25 +171,25 @@ class Store:
         """Writes rewards down, all of them or none. An unknown or already told id is an error."""
 
         def attempt(connection: Connection) -> None:
-            for name, reward in rewards.items():
-                untold = (_rounds.c.id == name) & (_rounds.c.told == 0)
+            for id, reward in rewards.items():
+                untold = (_rounds.c.id == id) & (_rounds.c.told == 0)
                 done = connection.execute(
                     update(_rounds).where(untold).values(told=1, reward=reward)
                 )
-                if done.rowcount != 1:
-                    known = connection.execute(
-                        select(_rounds.c.number).where(_rounds.c.id == name)
-                    ).first()
+                if done.rowcount == 1:
+                    continue
+                known = select(_rounds.c.number).where(_rounds.c.id == id)
+                if connection.execute(known).first() is None:
                     raise StateError(
-                        f"round {name!r} was told before: a reward is told once."
-                        if known
-                        else f"there is no round {name!r}: tell takes the id that ask returned."
+                        f"there is no round {id!r}: tell takes what ask returned, or its id."
                     )
+                raise StateError(f"round {id!r} was told before: a reward is told once.")
 
         perform(self.engine, attempt)
 
     def asked(self) -> int:
-        return perform(self.engine, _count)
+        """The number of rounds asked."""
+        return perform(self.engine, _asked)
 
     def close(self) -> int:
         """Fixes the number of rounds, once and for all, and returns it."""
@@ -183,7 +197,7 @@ class Store:
         def attempt(connection: Connection) -> int:
             closed = connection.execute(select(_study.c.closed)).scalar_one()
             if closed is None:
-                closed = _count(connection)
+                closed = _asked(connection)
                 if closed == 0:
                     raise StateError(
                         "there is nothing to release yet: ask and tell at least one round first."
@@ -194,11 +208,10 @@ class Store:
         return perform(self.engine, attempt, queue=_study)
 
     def closed(self) -> bool:
+        """Whether a release was begun."""
         query = select(_study.c.closed)
-        return (
-            perform(self.engine, lambda connection: connection.execute(query).scalar_one())
-            is not None
-        )
+        rounds = perform(self.engine, lambda connection: connection.execute(query).scalar_one())
+        return rounds is not None
 
     def design_of_pass(self, number: int) -> tuple[dict[str, Any], dict[str, Floats]] | None:
         """The design of a pass after the first, as facts and arrays, if it was written down."""
@@ -211,7 +224,8 @@ class Store:
     def keep_design_of_pass(
         self, number: int, facts: dict[str, Any], arrays: dict[str, Floats]
     ) -> tuple[dict[str, Any], dict[str, Floats]]:
-        """Writes it down, unless somebody else did: everybody goes on with what is written."""
+        """Writes it down unless another process did, and returns what is written: all processes go
+        on with the same design."""
         row = {"number": number, "design": json.dumps(facts), "arrays": _pack(arrays)}
         there = select(_passes.c.number).where(_passes.c.number == number)
 
@@ -234,33 +248,38 @@ class Store:
             points = np.stack(
                 [np.frombuffer(bytes(r.action) + bytes(r.context), dtype="<f8") for r in rows]
             )
-            rewards = np.array(
-                [np.nan if r.reward is None else r.reward for r in rows], dtype=np.float64
-            )
-            yield points, rewards, [r.user for r in rows]
+            rewards = [np.nan if r.reward is None else r.reward for r in rows]
+            yield points, np.array(rewards, dtype=np.float64), [r.user for r in rows]
 
     def _all(self, query: Select[Any]) -> Sequence[Row[Any]]:
         return perform(self.engine, lambda connection: connection.execute(query).all())
 
     def _has_study(self) -> bool:
-        if not inspect(self.engine).has_table(_study.name):
-            return False
-        query = select(func.count()).select_from(_study)
-        return perform(self.engine, lambda connection: connection.execute(query).scalar_one()) == 1
+        return inspect(self.engine).has_table(_study.name) and perform(self.engine, _studies) == 1
 
 
-def _open_rounds(connection: Connection) -> int:
+def _studies(connection: Connection) -> int:
+    return int(connection.execute(select(func.count()).select_from(_study)).scalar_one())
+
+
+def _require_no_study(connection: Connection) -> None:
+    if _studies(connection):
+        raise StateError("this database already holds a study: open it with Study.open(url).")
+
+
+def _asked_while_open(connection: Connection) -> int:
+    """The number of rounds asked. Fails after a release was begun."""
     if connection.execute(select(_study.c.closed)).scalar_one() is not None:
         raise StateError(
             "this study is closed since its release: use policy.decide, or plan a new study."
         )
-    return _count(connection)
+    return _asked(connection)
 
 
-def _count(connection: Connection) -> int:
-    return int(
-        connection.execute(select(func.coalesce(func.max(_rounds.c.number), 0))).scalar_one()
-    )
+def _asked(connection: Connection) -> int:
+    """Rounds are numbered from 1 without gaps, so the largest number is how many there are."""
+    largest = func.coalesce(func.max(_rounds.c.number), 0)
+    return int(connection.execute(select(largest)).scalar_one())
 
 
 def _bytes(row: Floats) -> bytes:

@@ -1,4 +1,4 @@
-"""The bandit: ask, tell, release, on a database that survives anything."""
+"""A study on a database: ask for an action, tell its reward, release one policy."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ import numpy as np
 from tacit._typing import Floats
 from tacit.core import Budget, Ledger
 from tacit.core.database import connect
+from tacit.core.ledger import measured_in
 from tacit.design import Design, DesignOptions
 from tacit.domains import record_points
-from tacit.errors import InputError
-from tacit.passes import release_on, release_passes, require_room
+from tacit.errors import InputError, StateError
+from tacit.passes import release_on, release_passes, requests, require_room
 from tacit.policy import Policy
 from tacit.problem import Problem
 from tacit.progress import Progress, silent
@@ -23,16 +24,19 @@ from tacit.quiet import quiet
 from tacit.residual.refine import refine
 from tacit.single_decision.decision import release_decision
 from tacit.statistic import Statistic
+from tacit.study.state import StudyState
 from tacit.study.store import Store
 from tacit.tables import labels, number
 
-RELEASE = "release"
+RELEASE = "release"  # the request of the last pass, under which the policy is stored
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What to play in one round. `propensity` is the density of the draw (a probability on finite
-    actions)."""
+    """What to play in one round: give it to `Study.tell` together with the reward.
+
+    `propensity` is the density with which the action was drawn (a probability on finite actions).
+    """
 
     id: str
     action: dict[str, Any]
@@ -42,17 +46,16 @@ class Decision:
 class Study:
     """A study in a database: `Study.create(url, problem, ...)` once, `Study.open(url)` ever after.
 
-    Everything that `ask` and `tell` return from is on disk. Any number of processes may share a
-    study.
+    What `ask` and `tell` did is on disk when they return. Any number of processes may work on one
+    study at the same time.
     """
 
     def __init__(self, store: Store, design: Design) -> None:
         self._store = store
         self.design = design
         self.ledger = Ledger.open(store.engine)
-        self._rng: np.random.Generator | None = (
-            None  # fresh coins for every call, also after a fork
-        )
+        # Fresh coins for every call. A generator kept here would be copied by a fork.
+        self._rng: np.random.Generator | None = None
 
     @classmethod
     def create(
@@ -67,11 +70,18 @@ class Study:
         options: DesignOptions | None = None,
         progress: Progress = silent,
     ) -> Study:
-        """Builds the design (see `Design.build`) and the study that will follow it.
+        """Designs a study (see `Design.build`) and writes it to an empty database.
 
         The design's public coins come from the operating system unless `options` have a seed. At
         its release a study reads its rounds in two `passes`, which is more accurate at the same
         budget than one (see `tacit.refine`).
+
+        `budget` is what the release spends. A database that holds a ledger already keeps it, with
+        its own, larger budget; what the release leaves is for single decisions. Such a ledger is a
+        mixed one:
+
+            tacit.Ledger.create(url, tacit.Budget(epsilon=2.0, delta=1e-6), mixed=True)
+            tacit.Study.create(url, problem, horizon=1000, budget=tacit.Budget(1.0, 1e-6))
         """
         if problem.play is not None:
             raise InputError(
@@ -79,7 +89,7 @@ class Study:
             )
         options = options or DesignOptions()
         store = Store(connect(url))
-        store.require_empty()
+        store.require_no_study()
         design = Design.build(
             problem,
             horizon=horizon,
@@ -90,15 +100,22 @@ class Study:
             options=options,
             progress=progress,
         )
+        ledger = store.ledger()
+        if ledger is not None and not budget.pure:  # a pure budget pays for decisions alone
+            _require_release(ledger, design)
         store.create(problem.spec(), design.facts(), design.arrays(), budget)
         return cls(store, design)
 
     @classmethod
     def open(cls, url: str, *, kernel: Any = None) -> Study:
-        """The study in a database, as it was left. `kernel` is needed only if it is a function of
-        one's own."""
+        """The study in a database. `kernel` is needed only if it is a function of one's own."""
         store = Store(connect(url, create=False))
         spec, facts, arrays = store.load()
+        if kernel is None and spec["kernel"] == {"type": "custom"}:
+            raise InputError(
+                "this study has a kernel that is a function of somebody's own, which no database "
+                "holds: open it in Python with Study.open(url, kernel=...)."
+            )
         return cls(store, Design.restore(Problem.from_spec(spec, kernel=kernel), facts, arrays))
 
     @property
@@ -113,6 +130,23 @@ class Study:
     def asked(self) -> int:
         """How many rounds were asked. Public; how many rewards came back is not."""
         return self._store.asked()
+
+    @property
+    def state(self) -> StudyState:
+        """Where the study stands: what is public, and nothing else."""
+        return StudyState(
+            asked=self.asked,
+            horizon=self.horizon,
+            budget=str(self.ledger.budget),
+            release_budget=str(self.design.total_budget),
+            counted_in=measured_in(self.ledger.budget),
+            spent=self.ledger.spent,
+            remaining=self.ledger.remaining,
+            closed=self._store.closed(),
+            released=self.ledger.stored(RELEASE) is not None,
+            unit=self.design.unit,
+            passes=self.design.passes_left + 1,  # `self.design` is that of the first pass
+        )
 
     def ask(self, context: Any, *, user: Any = None) -> Decision:
         """A uniformly random action for one context, written down before it is returned.
@@ -139,42 +173,42 @@ class Study:
         played = actions.sample_points(len(points), self._rng or np.random.default_rng())
         ids = self._store.ask(points, played, names, self.horizon)
         columns = actions.decode(played)
-        return [
-            Decision(
-                name, {key: _item(column[i]) for key, column in columns.items()}, actions.density
-            )
-            for i, name in enumerate(ids)
-        ]
+        decisions = []
+        for i, id in enumerate(ids):
+            action = {name: _item(column[i]) for name, column in columns.items()}
+            decisions.append(Decision(id, action, actions.density))
+        return decisions
 
-    def tell(self, id: str, reward: float) -> None:
-        """Records a reward, durably. Late and out of order is normal; twice is an error.
+    def tell(self, decision: Decision | str, reward: float) -> None:
+        """Records the reward of a decision, which may also be named by its id.
 
-        A reward outside its range is clipped; one that is no number counts as none.
+        A reward may come late and out of order; to tell it twice is an error. One outside its range
+        is clipped, and one that is no number counts as none.
         """
-        self.tell_many([id], [reward])
+        self.tell_many([decision], [reward])
 
     @quiet()
-    def tell_many(self, ids: Sequence[str], rewards: Iterable[float]) -> None:
+    def tell_many(self, decisions: Sequence[Decision | str], rewards: Iterable[float]) -> None:
         """The same for many rounds: all of them are recorded, or none."""
+        ids = [_id(decision) for decision in decisions]
         values = np.array([number(reward) for reward in rewards], dtype=np.float64)
         if len(values) != len(ids) or len(set(ids)) != len(ids):
             raise InputError(
-                f"tell_many takes one reward for each of {len(ids)} different ids, got "
+                f"tell_many takes one reward for each of {len(ids)} different decisions, got "
                 f"{len(values)}."
             )
         scaled = self.problem.scale_reward(values)
         self._store.tell(
-            {name: None if np.isnan(y) else float(y) for name, y in zip(ids, scaled, strict=True)}
+            {id: None if np.isnan(y) else float(y) for id, y in zip(ids, scaled, strict=True)}
         )
 
     def release(self, progress: Progress = silent) -> Policy:
         """Closes the study, spends its budget and returns the policy.
 
-        Called again, here or in another process, it returns the same policy: never a fresh draw,
-        never a second charge.
+        Called again, here or in another process, it returns the same policy and charges nothing.
         """
         if not self._store.closed():
-            require_room(self.ledger, self.design, RELEASE)  # fails before closing
+            require_room(self.ledger, self.design, RELEASE)  # a refusal leaves the study open
         rounds = self._store.close()
         return release_passes(
             self.design,
@@ -191,7 +225,7 @@ class Study:
 
         The study goes on. The same `request` returns the same decision, free of charge.
         """
-        statistic = self._statistic(self.asked, silent, self.design)
+        statistic = self._statistic(self.asked)
         return release_decision(
             statistic,
             context,
@@ -202,7 +236,8 @@ class Study:
         )
 
     def _following(self, progress: Progress, policy: Policy) -> Design:
-        """The design of the next pass, written down before it is used: every process has the same."""
+        """The design of the next pass. It is written down before it is used, so that a release
+        that goes on after a crash, or in another process, uses the same."""
         number = len(policy.releases) + 1
         kept = self._store.design_of_pass(number)
         if kept is None:
@@ -210,18 +245,39 @@ class Study:
             kept = self._store.keep_design_of_pass(number, design.facts(), design.arrays())
         return Design.restore(self.problem, *kept)
 
-    def _statistic(self, rounds: int, progress: Progress, design: Design) -> Statistic:
-        statistic = design.statistic()
+    def _statistic(
+        self, rounds: int, progress: Progress = silent, design: Design | None = None
+    ) -> Statistic:
+        """The private sum of rounds 1 to `rounds`, for the first pass or that of `design`."""
+        statistic = (design or self.design).statistic()
         for points, y, users in self._store.rounds(rounds):
             statistic.add_points(points, y, users)
             progress("adding rounds", statistic.records, rounds)
         return statistic
 
     def __repr__(self) -> str:
-        state = (
-            "released" if self._store.closed() else f"{self.asked} of {self.horizon} rounds asked"
+        return f"Study({self.state})"
+
+
+def _require_release(ledger: Ledger, design: Design) -> None:
+    """Fails unless the ledger can pay for the release of a study that is new."""
+    used = [name for name in requests(design, RELEASE) if ledger.receipt(name) is not None]
+    if used:
+        raise StateError(
+            f"the ledger in this database has a request {used[0]!r} already, which is the study's: "
+            "choose another database."
         )
-        return f"Study({state}, {self.ledger.budget})"
+    require_room(ledger, design, RELEASE)
+
+
+def _id(decision: Any) -> str:
+    if isinstance(decision, Decision):
+        return decision.id
+    if isinstance(decision, str):
+        return decision
+    raise InputError(
+        f"tell takes the Decision that ask returned, or its id, got a {type(decision).__name__}."
+    )
 
 
 def _item(value: Any) -> Any:

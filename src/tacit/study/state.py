@@ -1,0 +1,45 @@
+"""What anybody may know of a study without spending anything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class StudyState:
+    """Where a study stands. Public: nothing here depends on how many rewards came.
+
+    | field | what it is |
+    |---|---|
+    | `asked`, `horizon` | rounds asked, and the most that can be |
+    | `budget` | what may be spent in all, as text |
+    | `release_budget` | what the release spends of it; the rest is for single decisions |
+    | `counted_in` | what the ledger counts: "rho" or "epsilon" |
+    | `spent`, `remaining` | how much of it |
+    | `closed` | a release was begun: no more rounds are asked |
+    | `released` | the policy is there: `Study.release` returns it free of charge |
+    | `unit` | who is protected: one "record", or one "user" with all of their records |
+    | `passes` | how often the release reads the rounds |
+    """
+
+    asked: int
+    horizon: int
+    budget: str
+    release_budget: str
+    counted_in: str
+    spent: float
+    remaining: float
+    closed: bool
+    released: bool
+    unit: str
+    passes: int
+
+    @property
+    def stage(self) -> str:
+        """In one word or two: open, closed or released."""
+        if self.released:
+            return "released"
+        return "closed, not yet released" if self.closed else "open"
+
+    def __str__(self) -> str:
+        return f"{self.stage}, {self.asked} of {self.horizon} rounds asked, {self.budget}"
