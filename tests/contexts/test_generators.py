@@ -17,6 +17,7 @@ from helpers import build_design, sqlite
 from tacit import Budget, Study
 from tacit._typing import Floats, Rng
 from tacit.contexts.cells import Cells, probabilities
+from tacit.decoder.context_law import ContextCounts, moments_given
 from tacit.design import Design, DesignOptions, Moments
 from tacit.design.cube import evenly
 from tacit.design.features import moments
@@ -85,7 +86,7 @@ def lost() -> dict[tuple[str, float | None], float]:
                 statistic = design.statistic()
                 statistic.add_points(points, np.clip(f + 0.1 * rng.normal(size=ROUNDS), -1, 1))
                 policy = statistic.simulate_release(rng)
-                errors.append(np.mean((policy._mean(points[:1000]) - f[:1000]) ** 2))
+                errors.append(np.mean((policy.posterior.mean(points[:1000]) - f[:1000]) ** 2))
             found[name, share] = float(np.mean(errors))
     return found
 
@@ -107,8 +108,10 @@ def test_a_generator_stands_where_counts_say_nothing_against_it() -> None:
         TOLD, horizon=1000, budget=BUDGET, rng=0, passes=1, options=DesignOptions(rank=20)
     )
     counts = Cells(UNTOLD.contexts).onehot(np.random.default_rng(0).random((1000, 1))).sum(axis=0)
-    assert design.moments_given(counts, 400.0, 1000) is design.moments
-    assert design.moments_given(counts, 1.0, 1000) is not design.moments
+    unclear = ContextCounts(counts, 400.0, 1000)
+    clear = ContextCounts(counts, 1.0, 1000)
+    assert moments_given(design, unclear) is design.moments
+    assert moments_given(design, clear) is not design.moments
 
 
 def alike(n: int, rng: Rng) -> Floats:
@@ -135,13 +138,14 @@ def test_counts_mend_the_columns_and_leave_how_they_depend_on_each_other() -> No
     Phi = told.features(np.hstack([rng.random((40_000, 1)), came]))
     right = moments(Phi, Phi @ told.whitening.T, told.clip)
 
-    def off(law: Moments) -> float:
-        return float(np.linalg.norm(law.signal - right.signal) / np.linalg.norm(right.signal))
+    def off(found: Moments) -> float:
+        return float(np.linalg.norm(found.cross - right.cross) / np.linalg.norm(right.cross))
 
-    believed = off(told.moments)
-    mended = off(told.moments_given(counts, 1.0, 40_000))
-    histograms = off(replace(told, expected=None).moments_given(counts, 1.0, 40_000))
-    assert mended < 0.5 * min(believed, histograms)
+    clear = ContextCounts(counts, 1.0, 40_000)
+    generator = off(told.moments)
+    mended = off(moments_given(told, clear))
+    histograms = off(moments_given(replace(told, generator_sample=None), clear))
+    assert mended < 0.5 * min(generator, histograms)
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -184,9 +188,9 @@ def test_what_a_design_kept_of_its_generator_draws_on() -> None:
     )
     restored = Design.restore(UNTOLD, design.facts(), design.arrays())
     assert restored.fingerprint == design.fingerprint
-    assert restored.expected is not None
+    assert restored.generator_sample is not None
     drawn = restored.problem.draw_contexts(2000, np.random.default_rng(0))
-    assert np.isin(drawn, restored.expected).all()
+    assert np.isin(drawn, restored.generator_sample).all()
     assert (
         Design.restore(
             UNTOLD,
@@ -205,14 +209,14 @@ def test_a_study_that_is_opened_again_still_knows_who_was_expected(tmp_path: Pat
     Study.create(
         sqlite(tmp_path), TOLD, horizon=50, budget=BUDGET, options=DesignOptions(rank=15, seed=0)
     )
-    bandit = Study.open(sqlite(tmp_path))
-    for decision in bandit.ask_many(np.linspace(0, 1, 30)[:, None]):
-        bandit.tell(decision.id, 0.5)
-    bandit.release()
-    kept = bandit._store.second()
+    study = Study.open(sqlite(tmp_path))
+    for decision in study.ask_many(np.linspace(0, 1, 30)[:, None]):
+        study.tell(decision.id, 0.5)
+    study.release()
+    kept = study._store.design_of_pass(2)
     assert kept is not None
-    second = Design.restore(bandit.problem, *kept)
+    second = Design.restore(study.problem, *kept)
     expected = np.mean(crowded(20_000, np.random.default_rng(0)))
-    assert second.expected is not None
-    assert np.mean(second.expected) == pytest.approx(expected, abs=0.02)  # uniform: 0.5
+    assert second.generator_sample is not None
+    assert np.mean(second.generator_sample) == pytest.approx(expected, abs=0.02)  # uniform: 0.5
     assert second.layout.context_share == CHECKING_SHARE

@@ -239,7 +239,7 @@ def test_a_second_look_inherits_the_mark_of_the_first(tmp_path: Path) -> None:
     assert not released(second, tmp_path, "second.db").private
     unmarked = built(PROBLEM, passes=2)
     private = released(unmarked, tmp_path, "unmarked.db")
-    assert released(refine(unmarked, private), tmp_path, "again.db").private
+    assert released(refine(private), tmp_path, "again.db").private
 
 
 def test_a_second_look_at_a_simulated_policy_is_marked(tmp_path: Path) -> None:

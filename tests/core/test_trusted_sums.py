@@ -32,6 +32,7 @@ from tacit.design.choices import choose_layout
 from tacit.design.features import shrinkage
 from tacit.logs import pieces
 from tacit.numerics.engine import NUMPY
+from tacit.residual import Residual
 
 DESIGN = small_design()
 SECRET = 31337.4242
@@ -201,8 +202,9 @@ def test_the_shares_of_a_row_add_up_to_one() -> None:
     for problem in problems():
         contexts = problem.contexts.sample_points(64, rng)
         for share in (None, 0.0, 0.05, 0.5, 0.89):
-            for plain, first in ((False, False), (False, True), (True, False)):
-                layout = choose_layout(problem, 6, BUDGET, share, plain, first)
+            for plain, last in ((False, True), (False, False), (True, True)):
+                options = DesignOptions(context_share=share, plain=plain)
+                layout = choose_layout(problem, 6, BUDGET, options, last=last)
                 for clip in (0.01, 1.0):
                     for y in (-1.0, 1.0):
                         rows = layout.rows(
@@ -216,19 +218,19 @@ def test_the_shares_of_a_row_add_up_to_one() -> None:
 
 
 def test_what_records_write_fits_into_the_ball_before_the_core_looks() -> None:
-    """For whole designs, for a second pass whose residuals are far outside of its reach too."""
+    """For whole designs, for a second pass whose residuals are far outside of their clip too."""
     rng = np.random.default_rng(0)
     for problem in problems():
-        design = small_two_looks(problem)
+        design = small_two_passes(problem)
         points = np.vstack([problem.public_points(200, rng), design.features.U])
-        earlier = earlier_of(design, reach=0.05)
-        for looked in (design, replace(design, earlier=earlier)):
+        second = replace(design, residual=residual_of(design, residual_clip=0.05))
+        for either in (design, second):
             for y in (-1.0, 1.0):
-                rows = looked.rows(points, np.full(len(points), y), np.ones(len(points)))
+                rows = either.rows(points, np.full(len(points), y), np.ones(len(points)))
                 assert longest2(rows) <= 1 + 1e-9, "a record writes more than its share"
 
 
-def small_two_looks(problem: tacit.Problem) -> Design:
+def small_two_passes(problem: tacit.Problem) -> Design:
     return Design.build(
         problem,
         horizon=300,
@@ -239,14 +241,10 @@ def small_two_looks(problem: tacit.Problem) -> Design:
     )
 
 
-def earlier_of(design: Design, reach: float) -> Any:
-    """A first pass that learned something, with residuals clipped at `reach`."""
-    released = design.statistic().simulate_release(np.random.default_rng(0)).released
-    assert released is not None
+def residual_of(design: Design, residual_clip: float) -> Residual:
+    """What records add after a first pass that learned something."""
     weights = np.random.default_rng(1).normal(size=design.rank)
-    return tacit.design.earlier.Earlier(
-        weights, 0.0, reach, 0.9, released.guarantee, design, released
-    )
+    return Residual(weights, 0.0, residual_clip, 0.9)
 
 
 def test_the_marginals_of_a_table_fit_into_the_ball_before_the_core_looks(tmp_path: Path) -> None:
@@ -318,7 +316,7 @@ def test_the_sum_is_the_sum_of_its_records_alone() -> None:
     ]
     doses, contexts, rewards = records(12)
     for problem in choices:
-        design = small_two_looks(problem)
+        design = small_two_passes(problem)
         together = design.statistic().add(doses, contexts, rewards)
         alone = np.zeros(design.encoding.size, dtype=np.int64)
         for i in range(len(doses)):

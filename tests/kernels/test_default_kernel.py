@@ -82,7 +82,9 @@ def test_labels_without_an_order_are_learned_and_saved(name: str, tmp_path: Path
     loaded = Policy.load(policy.save(tmp_path / "policy"))
     assert loaded.problem.kernel == problem.kernel
     assert np.array_equal(loaded.decide_points(people), chosen)
-    assert np.array_equal(loaded._variance(points[:20]), policy._variance(points[:20]))
+    assert np.array_equal(
+        loaded.posterior.variance(points[:20]), policy.posterior.variance(points[:20])
+    )
 
 
 def test_labels_without_an_order_are_planned() -> None:
