@@ -293,16 +293,16 @@ PRICES = [
     ),
     Mutant(
         "a second pass is not part of the promise",
-        "tacit.policy._promise",
-        "now.rho + earlier.guarantee.rho",
-        "now.rho",
+        "tacit.policy.policy._promise",
+        "sum(release.released.guarantee.rho for release in releases)",
+        "last.rho",
         study.test_two_passes_together_keep_what_the_budget_promises,
     ),
     Mutant(
         "a second pass hides that the first was simulated",
-        "tacit.policy.Policy.from_release",
-        "cls(design.problem, promise, ",
-        "cls(design.problem, replace(promise, private=released.guarantee.private), ",
+        "tacit.policy.policy.Policy.from_release",
+        "private=promise.private and design.private",
+        "private=release.released.guarantee.private",
         study.test_a_second_pass_after_a_simulated_one_is_not_private,
     ),
 ]
@@ -477,9 +477,9 @@ SUMS = [
 
 RECORDS = [
     Mutant(
-        "the shares of a row add up to more than 1: energy comes on top",
+        "the shares of a row add up to more than 1: the mean square comes on top",
         "tacit.design.layout.Layout.influence_share",
-        " - self.energy_share",
+        " - self.square_share",
         "",
         way_in.test_the_shares_of_a_row_add_up_to_one,
     ),
@@ -507,8 +507,8 @@ RECORDS = [
     Mutant(
         "residuals of a second pass are not clipped",
         "tacit.design.design.Design._writer",
-        "/ earlier.reach, -1.0, 1.0)",
-        "/ earlier.reach, -1e9, 1e9)",
+        "clip(r, -1.0, 1.0)",
+        "clip(r, -1e9, 1e9)",
         way_in.test_what_records_write_fits_into_the_ball_before_the_core_looks,
     ),
     Mutant(
@@ -642,25 +642,26 @@ STUDY = [
     Mutant(
         "policy.json carries the exact sum among its facts, in units of a record",
         "tacit.statistic.Statistic.release",
-        "Policy.from_release(self.design, released)",
+        "self._policy(released)",
         f"(lambda policy: {REPLACE}(policy, facts=policy.facts | "
         '{"sum": (self._sum._value() / 2.0**24).tolist()}))'
-        "(Policy.from_release(self.design, released))",
+        "(self._policy(released))",
         study.test_a_saved_policy_holds_no_number_of_the_exact_sum,
     ),
     Mutant(
         "policy.npz carries the exact sum in the place of a landmark",
         "tacit.statistic.Statistic.release",
-        "Policy.from_release(self.design, released)",
-        f"(lambda policy: {REPLACE}(policy, landmarks=np.append(policy.landmarks.ravel(), "
-        "self._sum._value())))(Policy.from_release(self.design, released))",
+        "self._policy(released)",
+        f"(lambda policy: {REPLACE}(policy, posterior={REPLACE}(policy.posterior, "
+        "landmarks=np.append(policy.posterior.landmarks.ravel(), self._sum._value()))))"
+        "(self._policy(released))",
         study.test_a_saved_policy_holds_no_number_of_the_exact_sum,
     ),
     Mutant(
         "policy.npz holds weights that are decoded from the exact sum",
         "tacit.statistic.Statistic.release",
-        "Policy.from_release(self.design, released)",
-        f"Policy.from_release(self.design, {REPLACE}(released, values=self._sum._value()))",
+        "self._policy(released)",
+        f"self._policy({REPLACE}(released, values=self._sum._value()))",
         study.test_a_saved_policy_depends_on_records_through_the_release_alone,
     ),
     Mutant(
