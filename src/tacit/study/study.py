@@ -70,7 +70,7 @@ class Study:
         options: DesignOptions | None = None,
         progress: Progress = silent,
     ) -> Study:
-        """Designs a study (see `Design.build`) and writes it to an empty database.
+        """Designs a study (see `Design.build`) and writes it to a database that holds none.
 
         The design's public coins come from the operating system unless `options` have a seed. At
         its release a study reads its rounds in two `passes`, which is more accurate at the same
