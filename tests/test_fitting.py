@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit
-from helpers import BUDGET, silence, sqlite
+from helpers import BUDGET, ROOT, silence, sqlite
 from tacit import (
     Box,
     Budget,
@@ -29,6 +29,7 @@ from tacit import (
     RunOptions,
 )
 from tacit.passes import release_on, release_passes
+from test_readme import python_blocks
 from witness import GAUSSIAN, always, watched
 
 GENES = ["G/G", "A/G", "A/A"]
@@ -357,8 +358,41 @@ def test_run_options_that_make_no_sense_are_refused(given: dict[str, Any], says:
         RunOptions(**given)
 
 
+def test_a_kernel_of_ones_own_stays_on_this_machine(tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    problem = dosing(kernel=lambda A, B: np.exp(-((A[:, None] - B[None]) ** 2).sum(axis=2)))
+    with pytest.raises(InputError, match="cannot be sent to a cluster"):
+        fit(
+            as_parquet(log(), tmp_path),
+            sqlite(tmp_path),
+            problem=problem,
+            run=RunOptions(engine="ray"),
+        )
+
+
 def test_a_public_sample_is_not_the_log(tmp_path: Path) -> None:
     table = pd.DataFrame(log())
     problem = dosing(generator=tacit.contexts.PublicSample(table))
     with pytest.raises(InputError, match="public sample"):
         fit(table, sqlite(tmp_path), problem=problem)
+
+
+# -- the page -------------------------------------------------------------------------------------
+
+
+def test_the_page_about_files_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "logs").mkdir()
+    table = log(200)
+    table["amount_mg"] = table.pop("dose")
+    pq.write_table(pa.table(table), tmp_path / "logs" / "1.parquet")
+    names: dict[str, Any] = {"tacit": tacit, "problem": dosing(), "budget": BUDGET}
+    names["ledger"] = Ledger.create(sqlite(tmp_path, "steps.db"), BUDGET)
+    names["pieces"] = [log(100, seed) for seed in (1, 2)]
+    once, steps = python_blocks((ROOT / "docs" / "files.md").read_text())
+    exec(compile(once, "docs/files.md", "exec"), names)  # noqa: S102
+    assert names["policy"].private
+    assert not (tmp_path / "fit.partial").exists()
+    exec(compile(steps, "docs/files.md", "exec"), names)  # noqa: S102
+    assert names["policy"].guarantee.epsilon == pytest.approx(1.0, abs=1e-5)
+    assert charges(sqlite(tmp_path, "steps.db")) == ["study/pass 1", "study"]

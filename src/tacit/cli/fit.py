@@ -136,7 +136,9 @@ def fit(
         raise InputError("--collect-only needs a --checkpoint to keep what is collected in.")
     spec = read_problem(problem)
     paths = find_logs(data)
-    url = ledger or ("" if collect_only else _beside(paths))
+    url = ledger or ""
+    if not url and not collect_only:
+        url = _beside(paths)
     with progress(json, rate="rows") as show, _stdout_for(engine):
         run = RunOptions(
             request=request,

@@ -43,7 +43,8 @@ def collect_on_ray(
     gpu = (device or "cpu").startswith("cuda")
     remote = ray.remote(num_cpus=1, num_gpus=int(gpu), max_retries=retries)(task)
     design = ray.put(shipped(work.design))
-    slots = AHEAD * max(1, int(ray.cluster_resources().get("GPU" if gpu else "CPU", 1)))
+    resource = "GPU" if gpu else "CPU"
+    slots = AHEAD * max(1, int(ray.cluster_resources().get(resource, 1)))
     todo = work.todo(split=True)
     running: dict[Any, Span] = {}
     show(work.stage, work.counted, work.rows)
@@ -112,7 +113,7 @@ def connected(ray: Any, address: str | None, workers: int | None) -> Iterator[No
 
 
 def _knock(address: str) -> None:
-    """Ray tries for minutes to reach a machine that is not there, and then ends the process."""
+    """Fails at once if nobody answers: Ray itself tries for minutes, and then ends the process."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if colon and port.isdecimal():  # "auto" and "local" are no machines
         socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
@@ -120,8 +121,7 @@ def _knock(address: str) -> None:
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Ray puts its own handlers in the place of ours, which know how to stop without losing what is
-    counted."""
+    """Puts our signal handlers back, in whose place Ray puts its own: ours save what is counted."""
     ours = {name: signal.getsignal(name) for name in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield

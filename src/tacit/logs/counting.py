@@ -30,7 +30,7 @@ class Span:
 
 
 class Work:
-    """One pass at the files: one sum for those that are done and one for each that is under way.
+    """One pass over the files: one sum for those that are done and one for each that is under way.
 
     Files are kept apart until they are done, so that one that turns out to be damaged counts with
     none of its rows.
@@ -86,8 +86,10 @@ class Work:
                 yield from (Span(file, a, b) for a, b in pairwise(inside) if a < b)
 
     def take(self, span: Span, statistic: Statistic) -> None:
-        """Counts the sum of these rows, once. A file that is complete, and still the same, joins
-        the others."""
+        """Counts the sum of these rows, once.
+
+        A file that is complete, and still the same, is merged with the others.
+        """
         path = span.file.path
         counted = joined(self._counted.get(path, []), [(span.start, span.stop)])
         self.parts.setdefault(path, self.design.statistic()).merge(statistic)

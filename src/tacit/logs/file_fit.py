@@ -10,6 +10,7 @@ from pathlib import Path
 from tacit.core import Ledger, as_ledger
 from tacit.design import Design
 from tacit.errors import InputError
+from tacit.kernels import Custom
 from tacit.logs.checkpoint import Checkpoint
 from tacit.logs.cluster import collect_on_ray, connected, import_ray
 from tacit.logs.counting import Work
@@ -33,7 +34,7 @@ class FileFit:
 
     def __init__(self, job: Job, paths: Sequence[Path]) -> None:
         if job.run.engine == "ray":
-            import_ray()  # fails now if it is not installed
+            _require_cluster(job)
         job.require_apart(paths)
         kept = job.run.checkpoint
         path = None if kept is None else Path(kept)
@@ -99,8 +100,7 @@ class FileFit:
         if run.engine == "local":
             yield partial(collect_here, device=device)
             return
-        if not (device is None or isinstance(device, str)):
-            raise InputError('a cluster needs the name of a device, such as "cuda".')
+        assert device is None or isinstance(device, str)
         with connected(import_ray(), run.address, run.workers):
             yield partial(collect_on_ray, device=device)
 
@@ -134,3 +134,15 @@ class FileFit:
         if not any(file.rows for file in files):
             raise InputError("the data has no rows: there is nothing to learn from.")
         return files
+
+
+def _require_cluster(job: Job) -> None:
+    """Fails if Ray is not installed, or if there is something that cannot be sent to workers."""
+    import_ray()
+    if isinstance(job.problem.kernel, Custom):
+        raise InputError(
+            "a kernel that is a function of your own cannot be sent to a cluster: count with the "
+            "engine local."
+        )
+    if not (job.options.device is None or isinstance(job.options.device, str)):
+        raise InputError('workers need the name of a device: pass "cuda", or none.')

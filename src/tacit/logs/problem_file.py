@@ -97,6 +97,10 @@ def read_problem(path: str | Path) -> ProblemFile:
     if "generator" in spec:
         sample = path.parent / spec["generator"].get("sample", "")
         generator = PublicSample(read_table(sample))
+    budget = None
+    if "budget" in spec:
+        budget = _budget(spec["budget"])
+    user = spec.get("user")
     horizon = spec.get("horizon")
     if horizon is not None and (not isinstance(horizon, int) or horizon < 1):
         raise InputError(
@@ -105,9 +109,9 @@ def read_problem(path: str | Path) -> ProblemFile:
     return ProblemFile(
         problem=Problem.from_spec(spec, generator=generator),
         reward=str(spec.get("reward", {}).get("column", "reward")),
-        user=None if "user" not in spec else str(spec["user"]),
+        user=None if user is None else str(user),
         horizon=horizon,
-        budget=_budget(spec["budget"]) if "budget" in spec else None,
+        budget=budget,
         text=text,
         columns=_columns(spec.get("columns", {})),
         sample=sample,

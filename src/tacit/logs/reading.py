@@ -42,8 +42,10 @@ def pieces(path: str, columns: LogColumns, start: int, stop: int) -> Iterator[pa
 
 
 def count_rows(path: str, columns: LogColumns) -> int:
-    """How many rows there are: from the file's metadata, or by reading it once if it is CSV. Checks
-    the columns too."""
+    """How many rows there are, by the file's metadata, or by reading it once if it is CSV.
+
+    Checks the columns, too.
+    """
     with _readable(path):
         kind = format_of(path)
         if kind == "parquet":
@@ -57,12 +59,16 @@ def count_rows(path: str, columns: LogColumns) -> int:
 
 
 def starts(path: str, columns: LogColumns, rows: int) -> list[int]:
-    """Rows at which one of several readers may begin: where row groups begin, moved on to the next
-    piece, and often enough in between that nobody has too much to do. CSV has to be read from the
-    beginning."""
+    """Rows at which one of several readers may begin.
+
+    These are where row groups begin, moved on to the next piece, and often enough in between that
+    nobody has too much to do. CSV has to be read from the beginning.
+    """
     kind = format_of(path)
     piece = columns.piece
-    begins = list(range(0, rows, SHARE * piece)) if kind != "csv" else [0]
+    begins = [0]
+    if kind != "csv":
+        begins = list(range(0, rows, SHARE * piece))
     if kind == "parquet":
         with _readable(path), parquet.ParquetFile(path) as file:
             begins += [-(-begin // piece) * piece for begin, _ in _groups(file)]
@@ -139,8 +145,10 @@ def _ipc(path: str, columns: LogColumns, start: int) -> Batches:
 def _open_ipc(
     path: str, columns: LogColumns, names: Sequence[str]
 ) -> tuple[mmap.mmap, pa.RecordBatchFileReader]:
-    """Choosing fields makes Arrow copy them batch by batch; without a choice a batch is mapped and
-    costs no memory."""
+    """The mapped file and its reader, of these columns alone if its batches are small.
+
+    Arrow copies the chosen columns batch by batch. Without a choice a batch costs no memory.
+    """
     with open(path, "rb") as handle:
         memory = mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ)
     source = pa.BufferReader(pa.py_buffer(memory))
