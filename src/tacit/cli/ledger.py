@@ -107,8 +107,8 @@ def check(
     ],
     json: Json = False,
 ) -> None:
-    """Check that the ledger still holds the charge of each policy. It does not after an old backup
-    was restored."""
+    """Check that the ledger still holds the charge of each policy, which it does not after an old
+    backup was restored."""
     from tacit.core import Ledger
     from tacit.policy import Policy
 
@@ -120,8 +120,8 @@ def check(
         if ledger.receipt(policy.receipt["request"]) != policy.receipt:
             raise StateError(
                 f"the charge of {folder} is not in this ledger: either another ledger made it, or "
-                "an old copy of this "
-                "one was restored and counts spent budget as left; do not spend from it."
+                "an old copy of this one was restored and counts spent budget as left; do not "
+                "spend from it."
             )
     if json:
         emit({"checked": [str(folder) for folder in policies], "ok": True})

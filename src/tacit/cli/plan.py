@@ -46,7 +46,7 @@ def plan(
         typer.Option(
             min=1,
             max=2,
-            help="How often the release will look at the records; twice is more accurate.",
+            help="How many releases will be made of the same records; two are more accurate.",
         ),
     ] = 2,
     figure: Annotated[
