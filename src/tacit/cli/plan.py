@@ -68,7 +68,9 @@ def plan(
 
     spec = read_problem(problem)
     horizon = rounds or spec.horizon
-    budget = Budget(epsilon=epsilon, delta=delta) if epsilon is not None else spec.budget
+    budget = spec.budget
+    if epsilon is not None:
+        budget = Budget(epsilon=epsilon, delta=delta)
     if horizon is None or budget is None:
         raise InputError(
             "say how many --rounds and how much --epsilon, or put horizon and [budget] into the "

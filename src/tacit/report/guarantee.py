@@ -79,7 +79,9 @@ def meaning(policy: Policy) -> list[str]:
     g = policy.guarantee
     factor = _odds_factor(policy)
     guess = _best_guess(policy)
-    who = "any one round" if g.unit == "record" else "any one person, with all of their rounds,"
+    who = "any one person, with all of their rounds,"
+    if g.unit == "record":
+        who = "any one round"
     opening = "<b>This policy is not private.</b> With a real release it would mean: "
     if policy.private:
         opening = ""

@@ -16,7 +16,7 @@ from tacit.report.formatting import listed, number, percent
 from tacit.report.frames import Frame
 
 NAMED = 5  # contexts in the headline
-COUNTS = ("no release", "one release", "two releases", "three releases")
+COUNTS = {1: "one release", 2: "two releases", 3: "three releases"}
 
 
 def headline(found: Findings) -> str:
@@ -37,7 +37,7 @@ def lead(found: Findings) -> str:
     if records is not None:
         learned = f"It was learned from {records:,} records"
     passes = policy.facts.get("passes", 1)
-    releases = COUNTS[passes] if passes < len(COUNTS) else f"{passes} releases"
+    releases = COUNTS.get(passes, f"{passes} releases")
     return (
         f"This policy chooses {_ranges(found.view.actions)} from {_ranges(found.view.contexts)}. "
         f"{learned} with rewards between {number(low, span)} and {number(high, span)}, through "

@@ -79,7 +79,9 @@ def mark(axes: Any, x: Floats, y: Floats, style: str, label: str) -> None:
     """Black on a white edge, which is seen on any colour."""
     from matplotlib.patheffects import withStroke
 
-    around = [withStroke(linewidth=4.2, foreground=LIGHT)] if style == "-" else []
+    around = []
+    if style == "-":
+        around = [withStroke(linewidth=4.2, foreground=LIGHT)]
     axes.plot(
         x,
         y,
