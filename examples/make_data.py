@@ -32,7 +32,8 @@ def dosing(n: int, rng: Rng) -> tuple[Columns, Columns, Any]:
     """Patients whose right dose follows the published IWPC formula, as in `tacit demo`."""
     came = patients.sample_patients(n, rng)
     dose = rng.uniform(0.0, patients.LARGEST_DOSE, size=n)
-    return {"dose": dose}, came, patients.reward(dose, patients.right_dose(came, rng))
+    right = patients.right_dose(came, rng)
+    return {"dose": dose}, came, patients.reward(dose, right)
 
 
 def pricing(n: int, rng: Rng) -> tuple[Columns, Columns, Any]:
@@ -43,16 +44,10 @@ def pricing(n: int, rng: Rng) -> tuple[Columns, Columns, Any]:
         "days_away": rng.integers(0, 61, size=n),
         "device": rng.choice(["phone", "tablet", "computer"], size=n, p=[0.5, 0.2, 0.3]),
     }
-    at_desk = np.where(
-        came["device"] == "computer", 4.0, np.where(came["device"] == "tablet", 1.5, 0.0)
-    )
-    worth = (
-        7.0
-        + 10.0 * came["loyalty"]
-        - 0.04 * came["days_away"]
-        + at_desk
-        + rng.logistic(0.0, 1.0, size=n)
-    )
+    premium = {"phone": 0.0, "tablet": 1.5, "computer": 4.0}
+    at_desk = np.array([premium[device] for device in came["device"].tolist()])
+    liking = 7.0 + 10.0 * came["loyalty"] - 0.04 * came["days_away"]
+    worth = liking + at_desk + rng.logistic(0.0, 1.0, size=n)
     price = rng.uniform(5.0, 20.0, size=n)
     return {"price": price}, came, np.where(price <= worth, price - 5.0, 0.0)
 
@@ -66,11 +61,8 @@ def jokes(n: int, rng: Rng) -> tuple[Columns, Columns, Any]:
     taste = rng.normal(0.0, 1.0, size=(n, 3))
     gauge = np.clip(5.0 * taste + rng.normal(0.0, 2.0, size=(n, 3)), -10.0, 10.0)
     item = rng.integers(len(features), size=n)
-    rating = np.clip(
-        1.0 + 4.0 * np.sum(taste * features[item], axis=1) + rng.normal(0.0, 2.0, size=n),
-        -10.0,
-        10.0,
-    )
+    liking = 1.0 + 4.0 * np.sum(taste * features[item], axis=1)
+    rating = np.clip(liking + rng.normal(0.0, 2.0, size=n), -10.0, 10.0)
     came = dict(zip(("likes_long", "likes_puns", "likes_gloom"), gauge.T, strict=True))
     return {"joke": np.asarray(catalogue["ids"])[item]}, came, rating
 
@@ -89,9 +81,8 @@ def write_all(folder: Path) -> list[Path]:
     for number, (name, simulate) in enumerate(LOGS.items()):
         rng = np.random.default_rng([2009, number])
         actions, contexts, reward = simulate(ROUNDS, rng)
-        written.append(
-            _parquet(actions | contexts | {"reward": reward}, folder / f"{name}.parquet")
-        )
+        log = actions | contexts | {"reward": reward}
+        written.append(_parquet(log, folder / f"{name}.parquet"))
         _, visitors, _ = simulate(VISITORS, rng)
         written.append(folder / f"{name}_visitors.csv")
         pyarrow.csv.write_csv(pa.table(_rounded(visitors)), written[-1])

@@ -32,13 +32,35 @@ from tacit.audit.evidence import by_likelihood, count_best_event
 from tacit.audit.findings import ALARM
 from tacit.audit.plot import require_plot, write_plot
 from tacit.audit.released import binomial_p_value, normal_p_value
+from tacit.cli import app, main
 from tacit.core.budget import epsilon_of_rho
 from tacit.core.events import Exponential, PermuteAndFlip
 from tacit.core.selection import selection_measurement
 from tacit.errors import InputError
 
+# As few samples as let every attack prove 0.6 of its claim, but for a chance below 1e-8 each (see
+# test_the_attacks_are_sharp). The checks have fewer still: a false alarm is no more likely for
+# that, and that they see broken mechanisms is tested with samples of their own, in
+# test_audit_mutants.py and in tests/core/test_broken_mechanisms.py.
+SHARP = Effort(
+    releases=6_000,
+    duels=2_500,
+    choices=8_000,
+    rivals=15,
+    runs=1_700,
+    charged=400,
+    paired=600,
+    noise=8_000,
+    chosen=600,
+    coordinates=8_000,
+    answers=250,
+    trials=300,
+    every=20,
+    processes=2,
+)
 TINY = Effort(
     releases=400,
+    duels=200,
     choices=200,
     rivals=15,
     runs=20,
@@ -147,13 +169,11 @@ def test_the_laws_of_released_vectors_and_choices_are_exact() -> None:
 def test_choosing_the_event_does_not_spend_the_confidence() -> None:
     """Both sides follow one law, so every positive bound is wrong: at most 5 % may be. Seeded."""
     rng = np.random.default_rng(0)
-    wrong = sum(
-        count_best_event(*by_likelihood(*rng.integers(0, 64, size=(2, 400))), bounds.PURE).bound(
-            bounds.PURE, 0.05
-        )
-        > 0
-        for _ in range(300)
-    )
+    wrong = 0
+    for _ in range(300):
+        a, b = by_likelihood(*rng.integers(0, 64, size=(2, 400)))
+        counts = count_best_event(a, b, bounds.PURE)
+        wrong += counts.bound(bounds.PURE, 0.05) > 0
     assert wrong <= 15
     with pytest.raises(InputError, match="at least 4 runs"):
         count_best_event(np.zeros(1), np.zeros(1), bounds.PURE)
@@ -163,25 +183,35 @@ def test_choosing_the_event_does_not_spend_the_confidence() -> None:
 
 
 @pytest.fixture(scope="module")
-def quick(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    plot = tmp_path_factory.mktemp("audit") / "audit.svg"
-    said: dict[str, Any] = json.loads(command("--quick", "--json", "--plot", plot).stdout)
-    assert plot.read_text().startswith("<?xml")
-    return said
+def sharp() -> Report:
+    """One audit of everything, for all tests that follow."""
+    return run_audit(Settings(), SHARP)
 
 
-def test_the_shipped_mechanisms_pass(quick: dict[str, Any]) -> None:
+@pytest.fixture(scope="module")
+def told(sharp: Report) -> dict[str, Any]:
+    """The same as `tacit audit --json` prints it."""
+    told: dict[str, Any] = json.loads(json.dumps(sharp.to_json()))
+    return told
+
+
+def test_the_findings_can_be_drawn(sharp: Report, tmp_path: Path) -> None:
+    write_plot(sharp, tmp_path / "audit.svg")
+    assert (tmp_path / "audit.svg").read_text().startswith("<?xml")
+
+
+def test_the_shipped_mechanisms_pass(told: dict[str, Any]) -> None:
     """False alarms: below 1e-6 for the whole run (at most 20 tests at 5e-8 each)."""
-    assert quick["ok"] is True
-    assert all(item["ok"] for item in quick["mechanisms"] + quick["checks"])
-    sampled = [item for item in quick["mechanisms"] if not item["exact"]] + quick["checks"]
+    assert told["ok"] is True
+    assert all(item["ok"] for item in told["mechanisms"] + told["checks"])
+    sampled = [item for item in told["mechanisms"] if not item["exact"]] + told["checks"]
     assert len(sampled) * ALARM <= 1e-6
 
 
-def test_every_mechanism_is_reported_with_all_its_fields(quick: dict[str, Any]) -> None:
+def test_every_mechanism_is_reported_with_all_its_fields(told: dict[str, Any]) -> None:
     wanted = {"name", "claimed_epsilon", "lower_bound", "samples", "seconds", "ok"}
-    assert all(wanted <= set(item) for item in quick["mechanisms"])
-    names = " ".join(item["name"] for item in quick["mechanisms"])
+    assert all(wanted <= set(item) for item in told["mechanisms"])
+    names = " ".join(item["name"] for item in told["mechanisms"])
     for part in (
         "contribution, record",
         "contribution, user",
@@ -198,7 +228,7 @@ def test_every_mechanism_is_reported_with_all_its_fields(quick: dict[str, Any]) 
         "price",
     ):
         assert part in names
-    checks = {item["name"] for item in quick["checks"]}
+    checks = {item["name"] for item in told["checks"]}
     assert {"coordinates of a release", "choices, pure ledger", "choices, zCDP ledger"} <= checks
 
 
@@ -214,18 +244,18 @@ SAMPLED = (
 )
 
 
-def test_the_attacks_are_sharp(quick: dict[str, Any]) -> None:
+def test_the_attacks_are_sharp(told: dict[str, Any]) -> None:
     """An audit that proves nothing passes everything: every lower bound reaches 0.6 of its claim.
 
-    The sampled ones fail by chance with probability below 1e-8. Where the event is fixed this was
-    computed from binomial laws (release through a ledger: 6e-11, 4 exponential choices: 4e-11); the
-    others lie more than 6 standard deviations above 0.6 in simulations of the attack (exponential:
-    7, the others 11 and more).
+    The sampled ones fail by chance with probability below 1e-8 each. Where the event is fixed this
+    was computed from binomial laws (release through a ledger: 2e-9, two cohorts: 3e-9, 4
+    exponential choices: 4e-9); the others lie more than 6 standard deviations above 0.6 in
+    simulations of the attack (exponential: 6.6, the others about 7).
     """
     share = {
-        item["name"]: item["lower_bound"] / item["claimed_epsilon"] for item in quick["mechanisms"]
+        item["name"]: item["lower_bound"] / item["claimed_epsilon"] for item in told["mechanisms"]
     }
-    sampled = {item["name"] for item in quick["mechanisms"] if not item["exact"]}
+    sampled = {item["name"] for item in told["mechanisms"] if not item["exact"]}
     assert sampled == set(SAMPLED)
     assert min(share.values()) >= 0.6, share
     assert share["contribution, record"] > 0.999999
@@ -239,7 +269,8 @@ def test_exact_choices_stay_within_epsilon_and_permute_and_flip_attains_it(candi
 
     found = neighbour_scores(tacit.core.Encoding(size=2, horizon=4096), candidates=candidates)
     for event in (PermuteAndFlip(1.0), Exponential(1.0)):
-        a, b = (laws.choice_law(found.scores(side), event, found.delta) for side in (0, 1))
+        a = laws.choice_law(found.scores(0), event, found.delta)
+        b = laws.choice_law(found.scores(1), event, found.delta)
         log_ratio = np.log(a[:2]) - np.log(b[:2])
         assert np.abs(log_ratio).max() <= 1.0 + 1e-9
         if isinstance(event, PermuteAndFlip):
@@ -272,10 +303,9 @@ def make_study(url: str, **options: Any) -> tacit.Study:
         "rank": 12,
         "tau": 10.0,
         "public_points": 2000,
+        "seed": 0,
     } | options
-    return create_study(
-        url, small_problem(), budget=budget, **common, options=tacit.DesignOptions(seed=0)
-    )
+    return create_study(url, small_problem(), budget=budget, **common)
 
 
 def test_a_study_is_audited_by_its_settings_and_none_of_its_rounds_is_read(tmp_path: Path) -> None:
@@ -352,8 +382,6 @@ def fake(ok: bool) -> Report:
 def test_the_exit_code_tells_whether_a_claim_was_refuted(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ok: bool, code: int, says: str
 ) -> None:
-    from tacit.cli import app
-
     monkeypatch.setattr("tacit.audit.run_audit", lambda *_: fake(ok))
     done = CliRunner().invoke(app, ["audit", "--quick", "--plot", str(tmp_path / "a.png")])
     assert done.exit_code == code
@@ -371,8 +399,17 @@ def test_the_exit_code_tells_whether_a_claim_was_refuted(
         (["--study", "nonsense"], "expected a database URL"),
     ],
 )
-def test_bad_input_gets_one_sentence_and_exit_code_2(arguments: list[str], says: str) -> None:
-    assert says in " ".join(command(*arguments, code=2).stderr.split())
+def test_bad_input_gets_one_sentence_and_exit_code_2(
+    arguments: list[str],
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """In this process: another one would take seconds to start."""
+    monkeypatch.setattr(sys, "argv", ["tacit", "audit", *arguments])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    assert says in " ".join(capsys.readouterr().err.split())
 
 
 def test_without_matplotlib_the_command_says_what_to_install() -> None:

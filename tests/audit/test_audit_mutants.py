@@ -1,9 +1,9 @@
 """More broken mechanisms: releases whose coordinates differ, choices that were not charged, readers
-that look around.
+of tables whose rows change each other.
 
-As in test_mutants.py, the audit must turn red for each. Private noise has no seed; each docstring
-gives the miss rate. What is called deterministic cannot miss. Every check is first seen green on
-what it is made from, with a false alarm of 5e-8 each.
+As in test_broken_mechanisms.py, the audit must turn red for each. Private noise has no seed; each
+docstring gives the miss rate. What is called deterministic cannot miss. Every check is first seen
+green on what it is made from, with a false alarm of 5e-8 each.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import pytest
 
 from tacit import Cohort, Statistic, Study
 from tacit.audit.cohorts import attack_cohorts
-from tacit.audit.crowd import attack_asking, attack_crowd
 from tacit.audit.end_to_end import attack_release
 from tacit.audit.findings import Check, Finding
 from tacit.audit.ledger import temporary_ledger
 from tacit.audit.made_up import ONE, made_up_design, made_up_designs, made_up_sum
+from tacit.audit.reading import attack_asking, attack_crowd
 from tacit.audit.released import check_released_choices, check_released_vectors
 from tacit.audit.settings import Settings
 from tacit.core import Encoding, release_choice, release_gaussian
@@ -215,25 +215,31 @@ def row_of(row: Any, names: Any) -> list[Any]:
             return [row[name] for name in names]
         if len(names) == 1 and not isinstance(row, list | tuple | np.ndarray):
             return [row]
-        return (
-            list(row)
-            if isinstance(row, list | tuple | np.ndarray) and len(row) == len(names)
-            else nothing
-        )
+        if isinstance(row, list | tuple | np.ndarray) and len(row) == len(names):
+            return list(row)
+        return nothing
     except Exception:
         return nothing
 
 
 def plain(cell: Any) -> Any:
     """A number or a piece of text; None for everything else."""
-    if (
-        type(cell) is complex and cell.imag == 0.0
-    ):  # pandas makes all cells of a column complex for one that is
+    # pandas makes all cells of a column complex for one that is
+    if type(cell) is complex and cell.imag == 0.0:
         cell = cell.real
     if type(cell) is str:
         return cell
-    value = number(cell) if isinstance(cell, bool | int | float | np.floating) else float("nan")
+    if not isinstance(cell, bool | int | float | np.floating):
+        return None
+    value = number(cell)
     return value if np.isfinite(value) else None
+
+
+def plain_ids(users: Any) -> list[str | None] | None:
+    """User ids that are text; None for everything else."""
+    if users is None:
+        return None
+    return [user if type(user) is str else None for user in list(users)]
 
 
 Change = Callable[[list[list[Any]]], list[list[Any]]]
@@ -251,11 +257,8 @@ def reader(change: Change = lambda rows: rows) -> Callable[..., Any]:
             domain = getattr(statistic.design.problem, what)
             rows = change([[plain(cell) for cell in row] for row in rows_of(data, domain.names)])
             tables[what] = {name: [row[i] for row in rows] for i, name in enumerate(domain.names)}
-        told = [plain(cell) for cell in list(rewards)]
-        ids = (
-            None if users is None else [user if type(user) is str else None for user in list(users)]
-        )
-        statistic.add(tables["actions"], tables["contexts"], told, users=ids)
+        numbers = [plain(cell) for cell in list(rewards)]
+        statistic.add(tables["actions"], tables["contexts"], numbers, users=plain_ids(users))
 
     return add
 
@@ -271,8 +274,9 @@ def test_a_reader_that_takes_each_cell_by_itself_passes(unit: str) -> None:
 
 def all_or_nothing(rows: list[list[Any]]) -> list[list[Any]]:
     """One row that cannot be read, and none is."""
-    broken = any(cell is None for row in rows for cell in row)
-    return [[None] * len(row) for row in rows] if broken else rows
+    if any(cell is None for row in rows for cell in row):
+        return [[None] * len(row) for row in rows]
+    return rows
 
 
 def standardised(rows: list[list[Any]]) -> list[list[Any]]:
@@ -334,13 +338,14 @@ def test_a_reader_that_talks_about_its_batch(broken: Change) -> None:
 
 
 def test_a_statistic_that_drops_incomplete_records() -> None:
-    """Deterministic: the sum is right, and the public number of records depends on what is in them."""
+    """Deterministic: the sum is right, and the public number of records depends on what is in
+    them."""
 
     def dropping(
         statistic: Statistic, actions: Any, contexts: Any, rewards: Any, users: Any = None
     ) -> None:
-        told = [plain(cell) for cell in list(rewards)]
-        kept = [i for i, cell in enumerate(told) if isinstance(cell, float)]
+        numbers = [plain(cell) for cell in list(rewards)]
+        kept = [i for i, cell in enumerate(numbers) if isinstance(cell, float)]
         tables = []
         for data, domain in (
             (actions, statistic.design.problem.actions),
@@ -350,7 +355,7 @@ def test_a_statistic_that_drops_incomplete_records() -> None:
             tables.append(
                 {name: [plain(rows[i][j]) for i in kept] for j, name in enumerate(domain.names)}
             )
-        statistic.add(tables[0], tables[1], [told[i] for i in kept])
+        statistic.add(tables[0], tables[1], [numbers[i] for i in kept])
 
     found = crowd(dropping, every=17)
     assert not found.ok
@@ -373,14 +378,11 @@ def asker(
     def ask(study: Study, contexts: Any, users: Any = None) -> Any:
         names = study.problem.contexts.names
         rows = keep(change([[plain(cell) for cell in row] for row in rows_of(contexts, names)]))
-        ids = (
-            None
-            if users is None
-            else [user if type(user) is str else None for user in list(users)][: len(rows)]
-        )
-        return study.ask_many(
-            {name: [row[i] for row in rows] for i, name in enumerate(names)}, users=ids
-        )
+        ids = plain_ids(users)
+        if ids is not None:
+            ids = ids[: len(rows)]
+        columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
+        return study.ask_many(columns, users=ids)
 
     return ask
 

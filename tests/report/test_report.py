@@ -22,11 +22,12 @@ from tacit.domains import Ball, Box, Catalogue, Categories, Mixed, Simplex
 from tacit.errors import InputError, MissingExtraError
 from tacit.kernels import RBF, Categorical, Joint, Kernel, Linear, Matern, Product, Separable, Sum
 from tacit.kernels.ard import lengthscales, spread, with_lengthscales
-from tacit.report import Findings, gain, making, promise, words, write_findings
+from tacit.report import Findings, guarantee, provenance, sentences, write_findings
+from tacit.report.advantage import RANDOM_ACTIONS, measure_advantage
+from tacit.report.formatting import clean, listed, number, percent
 from tacit.report.frames import Frame
-from tacit.report.matters import columns
-from tacit.report.spec_text import lines
-from tacit.report.text import clean, listed, number, percent
+from tacit.report.importance import columns
+from tacit.report.provenance import toml_lines
 from tacit.report.view import View
 
 FOREIGN = ("http", "src=", "@import", "<script", "<link", "<image", "<img")
@@ -188,12 +189,12 @@ def test_words_of_the_guarantee_are_its_numbers(policy: Policy) -> None:
     # docs/guarantee.md: at epsilon = 1 and delta = 1e-6 the odds grow 2.718-fold, and 73 % are 55 %
     # for a policy
     private = replace(policy, guarantee=replace(policy.guarantee, private=True))
-    said = " ".join(promise.meaning(private))
+    said = " ".join(guarantee.meaning(private))
     for part in ("any one round in", "at most 2.72 times", "1 in 1,000,000", "at most 54.7 %"):
         assert part in said
-    assert "is not private" in promise.meaning(policy)[0]
+    assert "is not private" in guarantee.meaning(policy)[0]
     whole = replace(private, guarantee=replace(private.guarantee, unit="user"))
-    assert "any one person, with all of their rounds," in promise.meaning(whole)[0]
+    assert "any one person, with all of their rounds," in guarantee.meaning(whole)[0]
 
 
 def test_names_and_labels_cannot_become_markup(tmp_path: Path) -> None:
@@ -226,7 +227,7 @@ def test_a_kernel_that_cannot_be_written_down_is_no_obstacle(policy: Policy) -> 
     problem = replace(policy.problem, kernel=Separable(tacit.kernels.Custom(own_kernel), RBF(0.5)))
     with pytest.raises(InputError):
         problem.spec()
-    assert "cannot be written down" in making.problem(replace(policy, problem=problem))
+    assert "cannot be written down" in provenance.problem_text(replace(policy, problem=problem))
 
 
 # -- what it says ---------------------------------------------------------------------------------
@@ -235,57 +236,56 @@ def test_a_kernel_that_cannot_be_written_down_is_no_obstacle(policy: Policy) -> 
 def test_the_context_that_matters_comes_first_and_the_other_hardly_matters(
     found: Findings, page: str
 ) -> None:
-    assert [matter.axis.name for matter in found.matters] == ["age", "weight"]
-    assert [matter.axis.name for matter in found.hardly] == ["weight"]
+    assert [importance.axis.name for importance in found.importances] == ["age", "weight"]
+    assert [importance.axis.name for importance in found.negligible] == ["weight"]
     assert "<b>age matters most</b>" in page
     assert "Of hardly any consequence: weight." in page
     dose = found.view.actions.axes[0]
     # The right dose falls by 38.5 from the youngest to the oldest.
-    assert found.matters[0].moves(dose) == pytest.approx(38.5, abs=8)
-    assert found.matters[1].moves(dose) < 8
+    assert found.importances[0].action_change(dose) == pytest.approx(38.5, abs=8)
+    assert found.importances[1].action_change(dose) < 8
 
 
 def test_the_stake_is_what_a_wrong_value_costs() -> None:
     """With one context, whatever the random contexts were: against a loop over single decisions."""
     view = View(simulated(KINDS["one number, one context"]))
-    matter = Findings.of(view.policy).matters[0]
+    importance = Findings.of(view.policy).importances[0]
     costs = []
-    for true in matter.ruler.places:
-        for assumed in matter.ruler.places:
-            right, wrong = (view.decide(place[None]) for place in (true, assumed))
+    for true in importance.ruler.places:
+        for assumed in importance.ruler.places:
+            right = view.decide(true[None])
+            wrong = view.decide(assumed[None])
             costs.append(view.mean(right, true[None]) - view.mean(wrong, true[None]))
-    assert matter.stake == pytest.approx(float(np.mean(costs)), abs=1e-9)
-    assert matter.stake > 0.05
+    assert importance.reward_at_stake == pytest.approx(float(np.mean(costs)), abs=1e-9)
+    assert importance.reward_at_stake > 0.05
 
 
 def test_a_policy_that_treats_everybody_alike_says_so(policy: Policy) -> None:
     flat = replace(
         policy, posterior=replace(policy.posterior, weights=0.0 * policy.posterior.weights)
     )
-    assert "No context matters much" in words.what_matters(Findings.of(flat))
+    assert "No context matters much" in sentences.what_matters(Findings.of(flat))
 
 
 def test_mean_and_deviation_are_the_policys_own(policy: Policy) -> None:
     view = View(policy)
     rng = np.random.default_rng(3)
-    X, C = (
-        domain.sample_points(50, rng)
-        for domain in (policy.problem.actions, policy.problem.contexts)
-    )
+    X = policy.problem.actions.sample_points(50, rng)
+    C = policy.problem.contexts.sample_points(50, rng)
     doses = policy.problem.actions.decode(X)
     people = policy.problem.contexts.decode(C)
     assert np.allclose(view.mean(X, C), policy.mean(doses, people), atol=1e-9)
     assert np.allclose(view.std(X, C), policy.std(doses, people), atol=1e-6)
 
 
-def dense_gain(
+def dense_advantage(
     view: View, C: Floats, X: Floats, correlated: bool = True
 ) -> tuple[Floats, Floats, float, float]:
     """The same from the whole posterior covariance of every point: v k(w, w') - k_U(w) reduction
     k_U(w')'."""
     p = view.policy.posterior
-    k = view.policy.problem.k
-    others = view.actions.spread(gain.RANDOM_ACTIONS)
+    k = p.kernel
+    others = view.actions.spread(RANDOM_ACTIONS)
     W = np.vstack(
         [
             np.hstack([np.vstack([x, others]), np.tile(c, (len(others) + 1, 1))])
@@ -294,9 +294,10 @@ def dense_gain(
     )
     h = np.array([1.0] + [-1.0 / len(others)] * len(others))
     H = np.kron(np.eye(len(C)), h)
-    k_U = k(W, view.policy.landmarks)
+    k_U = k(W, p.landmarks)
     covariance = p.scale * k(W, W) - k_U @ p.reduction @ k_U.T
-    covariance = covariance if correlated else np.diag(np.diag(covariance))
+    if not correlated:
+        covariance = np.diag(np.diag(covariance))
     law = H @ covariance @ H.T
     mean = H @ k_U @ p.weights
     unit = view.half_range
@@ -309,28 +310,32 @@ def dense_gain(
 
 
 @pytest.mark.parametrize("kind", ["balls", "joint", "catalogue"])
-def test_the_gain_is_that_of_the_whole_posterior(kind: str) -> None:
+def test_the_advantage_is_that_of_the_whole_posterior(kind: str) -> None:
     view = View(simulated(KINDS[kind]))
     C = view.contexts.spread(6)
     X = view.decide(C)
-    measured = gain.measure(view, C, X)
-    dense = dense_gain(view, C, X)
+    measured = measure_advantage(view, C, X)
+    dense = dense_advantage(view, C, X)
     assert np.allclose(measured.mean, dense[0], atol=1e-9)
     assert np.allclose(measured.std, dense[1], rtol=1e-4)
     assert (measured.average, measured.average_std) == pytest.approx(dense[2:], rel=1e-4)
     # Forgetting that rewards of near points go together would be seen.
-    assert not np.allclose(measured.std, dense_gain(view, C, X, correlated=False)[1], rtol=0.05)
+    forgetful = dense_advantage(view, C, X, correlated=False)
+    assert not np.allclose(measured.std, forgetful[1], rtol=0.05)
 
 
 def test_a_policy_that_learned_is_sure_and_one_that_did_not_is_not(found: Findings) -> None:
-    assert found.gain.share_sure > 0.95
-    assert found.gain.average > 10 * found.gain.average_std > 0
-    assert np.all((found.gain.sure > 0.9) == (found.gain.mean > 1.2816 * found.gain.std))
+    assert found.advantage.share_sure > 0.95
+    assert found.advantage.average > 10 * found.advantage.average_std > 0
+    assert np.all(
+        (found.advantage.probability_better > 0.9)
+        == (found.advantage.mean > 1.2816 * found.advantage.std)
+    )
     p = found.policy.posterior
     nothing = replace(
         found.policy, posterior=replace(p, weights=0.0 * p.weights, reduction=0.0 * p.reduction)
     )
-    assert Findings.of(nothing).gain.share_sure == 0.0
+    assert Findings.of(nothing).advantage.share_sure == 0.0
 
 
 KERNELS = [
@@ -360,18 +365,19 @@ def test_each_lengthscale_is_of_the_column_that_it_is_said_to_be(kernel: Kernel)
 
 
 def test_lengthscales_are_named_as_the_problem_names_them(found: Findings) -> None:
-    assert [(scale.name, scale.action) for scale in found.scales] == [
+    assert [(scale.name, scale.action) for scale in found.inverse_lengthscales] == [
         ("dose", True),
         ("age", False),
         ("weight", False),
     ]
-    assert [scale.design for scale in found.scales] == [2.0, 2.0, 2.0]
-    assert [1 / scale.found for scale in found.scales] == pytest.approx(
+    assert [scale.design for scale in found.inverse_lengthscales] == [2.0, 2.0, 2.0]
+    assert [1 / scale.found for scale in found.inverse_lengthscales] == pytest.approx(
         found.policy.posterior.lengthscales
     )
-    catalogue = Findings.of(simulated(KINDS["catalogue"])).scales  # two features of one name
+    # two features of one name
+    catalogue = Findings.of(simulated(KINDS["catalogue"])).inverse_lengthscales
     assert [scale.name for scale in catalogue] == ["item", "age", "weight"]
-    assert Findings.of(simulated(KINDS["own kernel"])).scales == []
+    assert Findings.of(simulated(KINDS["own kernel"])).inverse_lengthscales == []
 
 
 # -- points and words -----------------------------------------------------------------------------
@@ -401,8 +407,8 @@ def test_the_problem_is_shown_as_toml() -> None:
     for problem in KINDS.values():
         spec = problem.spec()
         if len(getattr(problem.actions, "labels", ())) <= 12:
-            assert tomllib.loads("\n".join(lines(spec))) == spec
-    assert "# 20 in all" in "\n".join(lines(KINDS["catalogue"].spec()))
+            assert tomllib.loads("\n".join(toml_lines(spec))) == spec
+    assert "# 20 in all" in "\n".join(toml_lines(KINDS["catalogue"].spec()))
 
 
 def test_numbers_and_lists_read_well() -> None:
@@ -427,6 +433,6 @@ def test_numbers_and_lists_read_well() -> None:
 
 
 def test_the_page_says_how_many_releases_it_took(policy: Policy, found: Findings) -> None:
-    assert "through one release of" in words.lead(found)
+    assert "through one release of" in sentences.lead(found)
     twice = Findings.of(replace(policy, facts=policy.facts | {"passes": 2}))
-    assert "through two releases of" in words.lead(twice)
+    assert "through two releases of" in sentences.lead(twice)

@@ -5,10 +5,10 @@ Every attack ends in one event E, seen `hits_a` times in `n` runs on one dataset
 on its neighbour. Clopper and Pearson give P(E | a) >= lo and P(E | b) <= hi, and every kind of
 privacy bounds how far apart these can be:
 
-    pure epsilon       log(lo / hi)                      <= epsilon bounded range      logit(lo) -
-    logit(hi)             <= epsilon     the exponential mechanism's own claim Gaussian
-    Phi^-1(lo) - Phi^-1(hi)           <= mu          mu = sensitivity / scale = sqrt(2 rho) zCDP
-    D_a(Bern(lo) || Bern(hi)) / a     <= rho         for every order a >= 1
+    pure epsilon     log(lo / hi)                     <= epsilon
+    bounded range    logit(lo) - logit(hi)            <= epsilon   the exponential mechanism's claim
+    Gaussian         Phi^-1(lo) - Phi^-1(hi)          <= mu        mu = sqrt(2 rho)
+    zCDP             D_a(Bern(lo) || Bern(hi)) / a    <= rho       for every order a >= 1
 """
 
 from __future__ import annotations

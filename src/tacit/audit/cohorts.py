@@ -8,6 +8,7 @@ releases, which is more than that.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -17,7 +18,7 @@ from tacit._typing import Floats
 from tacit.audit.bounds import GAUSSIAN
 from tacit.audit.evidence import count_event
 from tacit.audit.findings import Clock, Finding, part, sampled
-from tacit.audit.gaussian import HUGE, OTHERS
+from tacit.audit.gaussian import HUGE, OTHERS, Integers
 from tacit.audit.ledger import WatchedLedger, integers, temporary_ledger
 from tacit.core import Budget, Cohort, Encoding, Ledger, PrivateSum, release_gaussian
 from tacit.core.budget import UNITS
@@ -40,13 +41,11 @@ def attack_cohorts(
     """Claim: mu = sqrt(2 rho), where rho is the most that any one cohort was charged for its
     releases, on average."""
     clock = Clock()
-    sides = [cohort_sums(encoding, sign, start) for sign, start in ((1.0, 0), (-1.0, 2 * SIZE))]
-    values = [
-        np.concatenate([total._value() for total in sums]).astype(np.float64) for sums in sides
-    ]
-    difference = values[0] - values[1]
-    towards = difference / max(float(np.linalg.norm(difference)), 1e-300)
-    middle = float((values[0] + values[1]) @ towards) / 2.0
+    sides = [cohort_sums(encoding, 1.0, start=0), cohort_sums(encoding, -1.0, start=2 * SIZE)]
+    up = _side_by_side([total._value() for total in sides[0]])
+    down = _side_by_side([total._value() for total in sides[1]])
+    towards = (up - down) / max(float(np.linalg.norm(up - down)), 1e-300)
+    middle = float((up + down) @ towards) / 2.0
     charges = math.ceil(samples / DRAWS)
     seen: list[list[float]] = [[], []]
     with temporary_ledger(Budget(rho=charges * rho * 1.001)) as ledger:
@@ -56,14 +55,15 @@ def attack_cohorts(
                 assert total.cohort is not None
                 ledger.add_cohort(total.cohort)
             for i in range(charges):
-                seen[side] += [
-                    float(values @ towards)
-                    for values in _released(sums, rho, ledger, f"{side}-{i}")
-                ]
+                for values in _released(sums, rho, ledger, f"{side}-{i}"):
+                    seen[side].append(float(values @ towards))
                 show(i + 1, charges)
         charged = max(account.spent for account in ledger.accounts()) / UNITS / charges
     counts = count_event(np.array(seen[0]), np.array(seen[1]), middle)
-    about = f"rank {encoding.size}, rho = {rho:g} for each of two cohorts; the claim is what one of them was charged"
+    about = (
+        f"rank {encoding.size}, rho = {rho:g} for each of two cohorts; the claim is what one of "
+        "them was charged"
+    )
     claimed = math.sqrt(2.0 * charged)
     return sampled(
         name,
@@ -101,4 +101,8 @@ def _released(sums: list[PrivateSum], rho: float, ledger: Ledger, name: str) -> 
         watched: Any = WatchedLedger(ledger, DRAWS - 1)
         release_gaussian(total, Budget(rho=rho), watched, f"{name}, cohort {i}", {})
         drawn.append([integers(stored) for stored in watched.drawn])
-    return [np.concatenate(together).astype(np.float64) for together in zip(*drawn, strict=True)]
+    return [_side_by_side(together) for together in zip(*drawn, strict=True)]
+
+
+def _side_by_side(vectors: Sequence[Integers]) -> Floats:
+    return np.concatenate(vectors).astype(np.float64)

@@ -1,4 +1,4 @@
-"""The search for a record, or a user, that moves the sum further than is claimed. No chance: exact
+"""The search for a record, or a user, that moves the sum further than is claimed, in exact
 integers.
 
 A bound that holds for every record cannot be proved by trying, but a bound that does not hold is
@@ -24,9 +24,8 @@ from tacit.progress import Progress, silent
 
 Rows = NDArray[np.floating[Any]]
 Vector = list[int]
-Contribution = Callable[
-    [Rows], Vector
-]  # the rows of one record, or of one user, to what they add to the sum
+# from the rows of one record, or of one user, to what they add to the sum
+Contribution = Callable[[Rows], Vector]
 
 TINY = float(np.nextafter(0.0, 1.0))
 EDGE = float(np.nextafter(1.0, 2.0))
@@ -60,12 +59,9 @@ def attack_contribution(
     shapes = [encoding, *_extremes(encoding)]
     moves = []
     for i, shape in enumerate(shapes):
-        blocks = adversarial_blocks(
-            shape.size, trials, rng, RECORDS if make.unit == "user" else (1,)
-        )
-        moves.append(
-            (longest_move2(_adding_to(make, shape), np.negative, blocks, rng), shape.sensitivity)
-        )
+        blocks = adversarial_blocks(shape.size, trials, rng, block_lengths(make.unit))
+        move2 = longest_move2(_adding_to(make, shape), np.negative, blocks, rng)
+        moves.append((move2, shape.sensitivity))
         progress(name, i + 1, len(shapes))
     about = f"the longest way that one {make.unit} was found to move the sum, in exact integers"
     return verdict(name, moves, epsilon_if_moved, delta, clock, about, len(shapes) * trials)
@@ -86,9 +82,8 @@ def verdict(
     ratio = max(math.sqrt(move2) / sensitivity for move2, sensitivity in moves)
     claimed = epsilon_if_moved(1.0)
     found = epsilon_if_moved(ratio)
-    return replace(
-        exact(name, claimed, found, delta=delta, clock=clock, about=about, tried=tried), ok=ok
-    )
+    finding = exact(name, claimed, found, delta=delta, clock=clock, about=about, tried=tried)
+    return replace(finding, ok=ok)  # in integers: `exact` allows for the rounding of doubles
 
 
 def longest_move2(
@@ -104,6 +99,11 @@ def longest_move2(
     ends = [contribution(rows) for block in better for rows in (block, opposite(block))]
     ends.append([0] * len(ends[0]))  # a record that adds nothing
     return max(_norm2([x - y for x, y in zip(a, b, strict=True)]) for a in ends for b in ends)
+
+
+def block_lengths(unit: str) -> tuple[int, ...]:
+    """How many rows one record, or one user, has."""
+    return RECORDS if unit == "user" else (1,)
 
 
 def adversarial_blocks(
@@ -132,9 +132,10 @@ def _improved(rows: Rows, contribution: Contribution, rng: np.random.Generator) 
     length2 = _norm2(contribution(rows))
     for step in range(STEPS):
         nudged = rows * (1.0 + 10.0 ** -(2 + step) * rng.normal(size=rows.shape))
-        if (further2 := _norm2(contribution(nudged))) > length2:
+        nudged_length2 = _norm2(contribution(nudged))
+        if nudged_length2 > length2:
             rows = nudged
-            length2 = further2
+            length2 = nudged_length2
     return rows
 
 
@@ -150,10 +151,8 @@ def _adding_to(make: type[PrivateSum], encoding: Encoding) -> Contribution:
 
 def _extremes(encoding: Encoding) -> list[Encoding]:
     """The same kind of encoding with as many bits as are admitted at small ranks."""
-    return [
-        replace(encoding, size=rank, bits=bits, horizon=HORIZON)
-        for rank, bits in ((1, 30), (3, 30), (7, 29))
-    ]
+    most = ((1, 30), (3, 30), (7, 29))
+    return [replace(encoding, size=size, bits=bits, horizon=HORIZON) for size, bits in most]
 
 
 def _norm2(vector: Vector) -> int:

@@ -78,7 +78,10 @@ def attack_release(
                 show(i + 1, samples)
         charged = spent(account) / (2 * samples)
     counts = count_event(seen[0], seen[1], middle)
-    about = f"rank {encoding.size}, rho = {rho:g}, every release under its own request; the claim is what was charged"
+    about = (
+        f"rank {encoding.size}, rho = {rho:g}, every release under its own request; the claim is "
+        "what was charged"
+    )
     claimed = math.sqrt(2.0 * charged)
     return sampled(
         name, claimed, counts, GAUSSIAN, samples=2 * samples, delta=delta, clock=clock, about=about

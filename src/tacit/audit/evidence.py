@@ -16,11 +16,9 @@ from tacit.errors import InputError
 Integers = NDArray[np.int64]
 CHOOSERS = 4  # one run in so many has a part in choosing the event
 CUTS = 255  # thresholds that are tried
-CHOOSING = (
-    1e-7,
-    1e-3,
-    0.05,
-)  # risks at which events compete: a loose one alone would pick lucky rare events
+# Risks at which events compete, the strictest first: a loose one alone would pick rare events that
+# were seen by luck.
+CHOOSING = (1e-7, 1e-3, 0.05)
 
 
 def count_best_event(a: Floats, b: Floats, measure: Measure) -> Counts:
@@ -45,8 +43,9 @@ def count_best_event(a: Floats, b: Floats, measure: Measure) -> Counts:
         sign, cut, proved = max(tried, key=lambda option: option[2])
         if proved > 0.0:
             break
-    more, less = (a, b) if sign == 1 else (b, a)
-    return count_event(sign * more[n:], sign * less[n:], cut)
+    if sign == 1:
+        return count_event(a[n:], b[n:], cut)
+    return count_event(-b[n:], -a[n:], cut)
 
 
 def count_event(a: Floats, b: Floats, cut: float) -> Counts:
@@ -64,12 +63,11 @@ def _best_cut(x: Floats, y: Floats, measure: Measure, risk: float) -> tuple[floa
     values = np.unique(np.concatenate([x, y]))
     if len(values) > CUTS:
         values = np.unique(np.quantile(np.concatenate([x, y]), np.linspace(0.0, 1.0, CUTS)))
-    hits_x, hits_y = (len(z) - np.searchsorted(np.sort(z), values, side="left") for z in (x, y))
+    hits_x = len(x) - np.searchsorted(np.sort(x), values, side="left")
+    hits_y = len(y) - np.searchsorted(np.sort(y), values, side="left")
     proved = measure.bound(hits_x, hits_y, len(x), risk)
     best = int(np.argmax(proved))
-    cut = (
-        values[max(best - 1, 0)] + values[best]
-    ) / 2.0  # in the middle of the gap that these runs leave
+    cut = (values[max(best - 1, 0)] + values[best]) / 2.0  # in the middle of the gap of these runs
     return float(cut), float(proved[best])
 
 
@@ -82,6 +80,7 @@ def by_likelihood(a: Integers, b: Integers) -> tuple[Floats, Floats]:
     """
     n = choosers(a)
     outcomes = int(max(a.max(), b.max())) + 1
-    in_a, in_b = (np.bincount(x[:n], minlength=outcomes) for x in (a, b))
+    in_a = np.bincount(a[:n], minlength=outcomes)
+    in_b = np.bincount(b[:n], minlength=outcomes)
     score = np.log(in_a + 0.5) - np.log(in_b + 0.5)
     return score[a], score[b]

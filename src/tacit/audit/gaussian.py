@@ -78,11 +78,11 @@ def attack_gaussian(
     event = Gaussian(encoding.sensitivity, gaussian_scale(encoding.sensitivity, rho))
     sums = neighbour_sums(encoding, make)
     towards = direction(*sums)
-    a, b = (
-        _projections(total._value(), towards, event, samples, noise, part(progress, name, i, 2))
-        for i, total in enumerate(sums)
-    )
-    counts = count_best_event(a, b, GAUSSIAN)
+    seen = []
+    for i, total in enumerate(sums):
+        show = part(progress, name, i, 2)
+        seen.append(_projections(total._value(), towards, event, samples, noise, show))
+    counts = count_best_event(seen[0], seen[1], GAUSSIAN)
     about = f"one {make.unit} replaced by its opposite; a threshold on the released vector"
     claimed = math.sqrt(2.0 * float(price(event, ZCDP)))
     return sampled(

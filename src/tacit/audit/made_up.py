@@ -1,5 +1,5 @@
-"""Studies that nobody made: designs with one and with several columns of contexts, and sums of
-made-up records."""
+"""Made-up studies: designs with one and with several columns of contexts, and sums of made-up
+records."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from tacit.audit.ledger import temporary_database
+from tacit.audit.settings import HORIZON
 from tacit.core import Budget, PrivateSum
 from tacit.core.database import connect
 from tacit.design import Design, DesignOptions
@@ -20,7 +21,6 @@ from tacit.problem import Problem
 from tacit.study import Study
 from tacit.study.store import Store
 
-HORIZON = 4096
 RECORDS = 40  # in a made-up sum
 ONE = Box([18.0], [95.0], names=["age"])
 SEVERAL = Mixed(
@@ -61,9 +61,9 @@ def made_up_sum(design: Design) -> PrivateSum:
     rng = np.random.default_rng(0)
     statistic = design.statistic()
     points = rng.random((RECORDS, design.features.U.shape[1]))
-    statistic.add_points(
-        points, rng.uniform(-1.0, 1.0, size=RECORDS), [f"user {i % 7}" for i in range(RECORDS)]
-    )
+    rewards = rng.uniform(-1.0, 1.0, size=RECORDS)
+    users = [f"user {i % 7}" for i in range(RECORDS)]
+    statistic.add_points(points, rewards, users)
     return statistic._sum
 
 

@@ -1,9 +1,9 @@
 """Prices against exact worst cases: what k releases really are, computed without sampling.
 
-    exponential       range epsilon: two outcomes whose log odds differ by epsilon, at the worst of
-    all odds permute-and-flip  two outcomes, even on one side and (1, 1 - e^-epsilon / 2) on the
-    other: its duel Gaussian          the exact profile at mu = sensitivity / scale, k times is
-    sqrt(k) mu
+    exponential       two outcomes whose log odds differ by epsilon, at the worst of all odds
+    permute-and-flip  two outcomes, even on one side, (1 - e^-epsilon / 2, e^-epsilon / 2) on the
+                      other
+    Gaussian          the exact profile at mu = sensitivity / scale; k times is sqrt(k) mu
 
 None may be above the epsilon that k times the price converts to, as an account of such releases
 counts. The price and the conversion are both on trial.
@@ -57,10 +57,17 @@ def attack_price(
 ) -> Finding:
     """Claim: the epsilon that a ledger's price for so many releases converts to."""
     clock = Clock()
-    alone = isinstance(event, Gaussian)
-    convert = convert or (core_curve.gaussian_epsilon if alone else epsilon_of_rho)
-    claimed = convert(float(times * price(event, GAUSSIAN if alone else ZCDP)), delta)
+    # An account of Gaussian releases alone is counted by their exact curve, others in zCDP.
+    measure = ZCDP
+    usual: Convert = epsilon_of_rho
+    if isinstance(event, Gaussian):
+        measure = GAUSSIAN
+        usual = core_curve.gaussian_epsilon
+    claimed = (convert or usual)(float(times * price(event, measure)), delta)
     found = worst_case(event, times, delta)
     progress(name, 1, 1)
-    about = f"{times} x {type(event).__name__}: the exact epsilon of a worst case, against what the price converts to"
+    about = (
+        f"{times} x {type(event).__name__}: the exact epsilon of a worst case, against what the "
+        "price converts to"
+    )
     return exact(name, claimed, found, delta=delta, clock=clock, about=about)

@@ -69,7 +69,8 @@ def check_randomness(
         seen[at].append(result)
     progress(name, 1, 1)
     ok = all(len(set(results)) == len(results) for results in seen)
-    about = f"in {processes + 1} processes, with generators reset, after forks: {'never' if ok else 'REPEATED'}"
+    said = "never" if ok else "REPEATED"
+    about = f"in {processes + 1} processes, with generators reset, after forks: {said}"
     return Check(name, None, sum(map(len, seen)), clock.seconds, ok, about)
 
 
@@ -81,14 +82,12 @@ def check_seeds_are_marked(
 ) -> Check:
     """What was drawn with a seed says that it is not private."""
     clock = Clock()
-    guarantee = simulate(
-        PrivateSum(Encoding(size=2, horizon=1)), Budget(rho=0.5), np.random.default_rng(0)
-    ).guarantee
+    total = PrivateSum(Encoding(size=2, horizon=1))
+    guarantee = simulate(total, Budget(rho=0.5), np.random.default_rng(0)).guarantee
     progress(name, 1, 1)
     ok = guarantee.private is False and "NOT PRIVATE" in str(guarantee)
-    return Check(
-        name, None, 1, clock.seconds, ok, "a simulated release carries the words NOT PRIVATE"
-    )
+    about = "a simulated release carries the words NOT PRIVATE"
+    return Check(name, None, 1, clock.seconds, ok, about)
 
 
 @contextmanager
@@ -112,12 +111,8 @@ def _draws_elsewhere(draws: tuple[Draw, ...], processes: int) -> list[tuple[int,
         raise InputError(
             "a draw cannot be found by other processes: define it at the top of a module."
         )
-    command = [
-        sys.executable,
-        "-c",
-        CHILD,
-        *[f"{draw.__module__}:{draw.__qualname__}" for draw in draws],
-    ]
+    targets = [f"{draw.__module__}:{draw.__qualname__}" for draw in draws]
+    command = [sys.executable, "-c", CHILD, *targets]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     environment["OPENBLAS_NUM_THREADS"] = "1"
     running = [
@@ -132,16 +127,17 @@ def _draws_elsewhere(draws: tuple[Draw, ...], processes: int) -> list[tuple[int,
     lines = [[int(word) for word in line.split()] for text in said for line in text.splitlines()]
     if len(lines) != processes * len(draws) * DRAWS_OF_A_CHILD:
         raise StateError(
-            "a helper process did not answer: the audit needs to start Python a second time."
+            "a process that was started did not answer: the audit needs to start Python again."
         )
     return [(which, tuple(what)) for which, *what in lines]
 
 
 def child(*targets: str) -> None:
     """Runs in the other process: writes one draw a line, with its number in front."""
-    draws: list[Draw] = [
-        getattr(import_module(module), name) for module, name in (t.split(":") for t in targets)
-    ]
+    draws: list[Draw] = []
+    for target in targets:
+        module, name = target.split(":")
+        draws.append(getattr(import_module(module), name))
     _say(draws)
     forked = os.fork() if hasattr(os, "fork") else -1
     if forked > 0:

@@ -1,14 +1,16 @@
 """Do releases follow the law of what was charged? The real functions, on a real ledger that draws
-again and again.
+many times for each charge.
 
-Vectors have the shape that a study releases: influences, counts of contexts, the mean and the
-energy of the rewards. An attack along one direction does not see a coordinate that gets no noise of
+Vectors have the shape that a study releases: influences, counts of contexts, the mean and the mean
+square of the rewards. An attack along one direction does not see a coordinate that gets no noise of
 its own, so here each is held against the normal law, which noise of a real scale follows up to
 rounding:
 
-    mean          sqrt(n) mean(z_i)                      normal            z = (released - sum) /
-    charged scale variance      sum z_i^2                              chi-square, n correlation   r
-    sqrt((n - 1) / (1 - r^2))            Student, n - 1    r between two coordinates, around the sum
+    z = (released - sum) / charged scale,  r = correlation of two coordinates, around the sum
+
+    mean          sqrt(n) mean(z_i)              normal
+    variance      sum z_i^2                      chi-square, n
+    correlation   r sqrt((n - 1) / (1 - r^2))    Student, n - 1
 
 Choices are held against the exact law of the event that was charged, candidate by candidate: the
 binomial law. All of these laws are exact, and a check is called wrong at 5e-8 for all its tests
@@ -69,7 +71,10 @@ def check_released_vectors(
     drawn = [integers(one) for one in watched.drawn]
     scales = {event.scale for event in watched.events if isinstance(event, Gaussian)}
     right = right and len(scales) == 1 and all(len(one) == total.encoding.size for one in drawn)
-    about = f"{total.encoding.size} coordinates: integers, and mean, variance and correlations as charged"
+    about = (
+        f"{total.encoding.size} coordinates: integers, and mean, variance and correlations as "
+        "charged"
+    )
     if not right or not drawn:
         return Check(name, None, len(drawn), clock.seconds, False, about)
     p_value = normal_p_value(np.stack(drawn) - total._value(), scales.pop())
@@ -85,9 +90,8 @@ def normal_p_value(noise: Integers, scale: float) -> float:
     mean = 2.0 * special.ndtr(-np.abs(np.sum(z, axis=0)) / math.sqrt(n))
     variance = 2.0 * np.minimum(special.chdtr(n, squares), special.chdtrc(n, squares))
     smallest = [d * float(np.min(mean)), d * float(np.min(variance))]
-    if d > 1 and np.all(
-        squares > 0.0
-    ):  # without noise there is no correlation, and the variance is red
+    # Without noise there is no correlation, and the variance is red.
+    if d > 1 and np.all(squares > 0.0):
         pairs = np.triu_indices(d, k=1)
         r = np.abs((z.T @ z)[pairs]) / np.sqrt(squares[pairs[0]] * squares[pairs[1]])
         t = float(np.max(r)) * math.sqrt((n - 1) / max(1.0 - float(np.max(r)) ** 2, 1e-300))
@@ -120,19 +124,14 @@ def check_released_choices(
     drawn = np.array([integers(one)[0] for one in watched.drawn], dtype=np.int64)
     right = right and len(events) == 1 and bool(np.all((drawn >= 0) & (drawn < len(theta))))
     if not right or not len(drawn):
-        return Check(
-            name,
-            None,
-            len(drawn),
-            clock.seconds,
-            False,
-            "answers are not what was stored for one event",
-        )
+        about = "answers are not what was stored for one event"
+        return Check(name, None, len(drawn), clock.seconds, False, about)
     event = events.pop()
     scores = [int(score) for score in theta @ total._value()]
     law = choice_law(scores, event, sensitivity(theta, total.encoding))
     p_value = binomial_p_value(np.bincount(drawn, minlength=len(theta)), law)
-    about = f"{len(theta)} candidates, as a {'pure' if pure else 'zCDP'} ledger charged: {type(event).__name__}"
+    kind = "pure" if pure else "zCDP"
+    about = f"{len(theta)} candidates, as a {kind} ledger charged: {type(event).__name__}"
     return Check(name, p_value, len(drawn), clock.seconds, p_value >= ALARM, about)
 
 

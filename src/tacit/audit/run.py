@@ -11,13 +11,13 @@ from typing import Any
 from tacit.audit.bounds import RANGE
 from tacit.audit.cohorts import attack_cohorts
 from tacit.audit.contribution import attack_contribution
-from tacit.audit.crowd import attack_asking, attack_crowd
 from tacit.audit.end_to_end import attack_pure_choice, attack_release
 from tacit.audit.findings import ALARM, RISK, Check, Clock, Finding
 from tacit.audit.gaussian import attack_gaussian
 from tacit.audit.made_up import made_up_sum
 from tacit.audit.prices import attack_price
 from tacit.audit.randomness import check_randomness, check_seeds_are_marked
+from tacit.audit.reading import attack_asking, attack_crowd
 from tacit.audit.released import check_released_choices, check_released_vectors
 from tacit.audit.samplers import check_choice_sampler, check_gaussian_sampler
 from tacit.audit.selection import attack_choice, attack_composition, neighbour_scores
@@ -45,8 +45,10 @@ class Effort:
     each of them."""
 
     releases: int  # vectors along one direction
-    choices: int  # of one candidate
-    # of that candidate in a crowd: few are told apart with fewer samples, many with more certainty
+    duels: int  # choices between two candidates of which either can win
+    choices: int  # of one candidate among its rivals
+    # of that candidate. The bound reaches closer to epsilon with many, but the event that tells is
+    # rarer, and takes more samples.
     rivals: int
     runs: int  # of several choices each
     charged: int  # releases through a ledger
@@ -62,6 +64,7 @@ class Effort:
 
 QUICK = Effort(
     releases=20_000,
+    duels=8_000,
     choices=8_000,
     rivals=15,
     runs=2_000,
@@ -77,6 +80,7 @@ QUICK = Effort(
 )
 FULL = Effort(
     releases=400_000,
+    duels=100_000,
     choices=100_000,
     rivals=63,
     runs=20_000,
@@ -116,7 +120,7 @@ class Report:
             "ok": self.ok,
             "confidence": 1.0 - RISK,
             "false_alarm_rate_each": ALARM,
-            "settings": about | {"clip": s.design.clip if s.design else None},
+            "settings": about | {"clip": None if s.design is None else s.design.clip},
             "seconds": self.seconds,
         }
 
@@ -124,7 +128,8 @@ class Report:
 def run_audit(
     settings: Settings | None = None, effort: Effort = FULL, progress: Progress = silent
 ) -> Report:
-    """Attacks the shipped mechanisms at these settings. Touches no data and no ledger but its own."""
+    """Attacks the shipped mechanisms at these settings. Touches no data and no ledger but its
+    own."""
     clock = Clock()
     settings = settings or Settings()
     results = [attack(progress=progress) for attack in _plan(settings, effort)]
@@ -136,51 +141,34 @@ def run_audit(
 def _plan(settings: Settings, effort: Effort) -> list[Attack]:
     gaussian = [] if settings.budget.pure else _releases(settings, effort)
     return [
-        *_contributions(settings, effort),
-        *_crowds(settings, effort),
+        *_moves(settings, effort),
         *gaussian,
         *_choices(settings, effort),
         *_checks(settings, effort),
     ]
 
 
-def _contributions(s: Settings, effort: Effort) -> list[Attack]:
-    delta = 0.0 if s.budget.pure else s.delta
-    common: dict[str, Any] = {
+def _moves(s: Settings, effort: Effort) -> list[Attack]:
+    """How far one record, or one user, can move the sum: by its own integers, and by changing how
+    others are read."""
+    shown: dict[str, Any] = {
         "epsilon_if_moved": s.epsilon_if_moved,
-        "trials": effort.trials,
-        "delta": delta,
+        "delta": 0.0 if s.budget.pure else s.delta,
     }
-    attacks: list[Attack] = [
-        partial(
-            attack_contribution,
-            f"contribution, {unit}",
-            encoding=s.encoding(),
-            make=UNITS_OF_PRIVACY[unit],
-            **common,
-        )
-        for unit in s.units
-    ]
-    if s.design is None:
-        return attacks
-    return [
-        *attacks,
-        *[partial(attack_records, design=design, **common) for design in s.designs(s.design.unit)],
-    ]
-
-
-def _crowds(s: Settings, effort: Effort) -> list[Attack]:
-    delta = 0.0 if s.budget.pure else s.delta
-    common: dict[str, Any] = {
-        "epsilon_if_moved": s.epsilon_if_moved,
-        "every": effort.every,
-        "delta": delta,
-    }
-    return [
-        partial(attack, f"{what}, {unit}", designs=s.designs(unit), **common)
-        for unit in s.units
-        for what, attack in (("odd cells", attack_crowd), ("odd questions", attack_asking))
-    ]
+    attacks: list[Attack] = []
+    for unit in s.units:
+        make = UNITS_OF_PRIVACY[unit]
+        name = f"contribution, {unit}"
+        search = partial(attack_contribution, name, encoding=s.encoding(), make=make)
+        attacks.append(partial(search, trials=effort.trials, **shown))
+    if s.design is not None:
+        (design,) = s.designs(s.design.unit)
+        attacks.append(partial(attack_records, design=design, trials=effort.trials, **shown))
+    for unit in s.units:
+        common = shown | {"designs": s.designs(unit), "every": effort.every}
+        attacks.append(partial(attack_crowd, f"odd cells, {unit}", **common))
+        attacks.append(partial(attack_asking, f"odd questions, {unit}", **common))
+    return attacks
 
 
 def _releases(s: Settings, effort: Effort) -> list[Attack]:
@@ -225,19 +213,26 @@ def _choices(s: Settings, effort: Effort) -> list[Attack]:
     flip = PermuteAndFlip(s.choice)
     exponential = Exponential(s.choice)
     shape = s.encoding(2)
-    n = effort.choices
     duel = neighbour_scores(shape)
-    crowd = neighbour_scores(shape, rivals=effort.rivals)
+    crowd = neighbour_scores(shape, candidates=1 + effort.rivals, rivals=effort.rivals)
     pair = neighbour_scores(shape, candidates=2, level=False)
     attacks: list[Attack] = [
-        partial(attack_choice, "permute-and-flip", event=flip, neighbours=duel, samples=n),
-        partial(attack_choice, "exponential", event=exponential, neighbours=crowd, samples=n),
+        partial(
+            attack_choice, "permute-and-flip", event=flip, neighbours=duel, samples=effort.duels
+        ),
+        partial(
+            attack_choice,
+            "exponential",
+            event=exponential,
+            neighbours=crowd,
+            samples=effort.choices,
+        ),
         partial(
             attack_choice,
             "exponential, range",
             event=exponential,
             neighbours=pair,
-            samples=n,
+            samples=effort.duels,
             measure=RANGE,
         ),
     ]

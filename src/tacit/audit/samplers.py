@@ -47,18 +47,11 @@ def check_gaussian_sampler(
         parts.append(noise(np.zeros(min(CHUNK, samples - start), dtype=np.int64), event))
         progress(name, min(start + CHUNK, samples), samples)
     edges = np.unique(np.floor(scale * special.ndtri(np.arange(1, BINS) / BINS)).astype(np.int64))
-    observed = np.bincount(
-        np.searchsorted(edges, np.concatenate(parts), side="left"), minlength=len(edges) + 1
-    )
+    bins = np.searchsorted(edges, np.concatenate(parts), side="left")
+    observed = np.bincount(bins, minlength=len(edges) + 1)
     p_value = chi_square(observed, _gaussian_bins(edges, scale))
-    return Check(
-        name,
-        p_value,
-        samples,
-        clock.seconds,
-        p_value >= THRESHOLD,
-        f"chi-square at scale {scale:.4g}",
-    )
+    about = f"chi-square at scale {scale:.4g}"
+    return Check(name, p_value, samples, clock.seconds, p_value >= THRESHOLD, about)
 
 
 def check_choice_sampler(

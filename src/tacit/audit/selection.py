@@ -6,8 +6,9 @@ record that differs is +v or -v with full norm, so the score of candidate 0 move
 by twice the sensitivity: as far as is possible.
 
     crowd     many rivals, all alike: the more, the closer to the claim, and the rarer the event
-    that tells duel      one rival, and 62 decoys so far behind that they never win: the event that
-    tells is as likely as can be
+              that tells
+    duel      one rival, and 62 decoys so far behind that they never win: the event that tells is
+              as likely as can be
 """
 
 from __future__ import annotations
@@ -32,9 +33,8 @@ from tacit.progress import Progress, silent
 
 Integers = NDArray[np.int64]
 Choice = Exponential | PermuteAndFlip
-Maker = Callable[
-    [int, Choice, int], Any
-]  # (candidates, event, delta) -> a function from scores to an index
+# (candidates, event, delta) -> a function from scores to an index
+Maker = Callable[[int, Choice, int], Any]
 
 CANDIDATES = 64
 SUPPORTERS = 80  # shared records that keep the decoys behind
@@ -64,7 +64,8 @@ def neighbour_scores(
 ) -> Neighbours:
     """`level`: candidate 0 ties with its rivals on one side; otherwise it is as far ahead as it is
     behind."""
-    q = np.array([[1.0, 0.0]] + [[-1.0, 0.0]] * rivals + [[0.0, -1.0]] * (candidates - 1 - rivals))
+    decoys = candidates - 1 - rivals
+    q = np.array([[1.0, 0.0]] + [[-1.0, 0.0]] * rivals + [[0.0, -1.0]] * decoys)
     theta = integer_weights(q, encoding)
     shared = [[1.0 if level else 0.0, 0.0]] + [[0.0, 1.0]] * SUPPORTERS
     up = PrivateSum(encoding)
@@ -89,7 +90,10 @@ def attack_choice(
     a, b = _both(name, neighbours, event, samples, make, progress)
     counts = count_best_event(*by_likelihood(a, b), measure)
     claimed = float(price(event, budget.PURE))
-    about = f"one record replaced by its opposite; the set of {len(neighbours.theta)} candidates that tells most"
+    about = (
+        f"one record replaced by its opposite; the set of {len(neighbours.theta)} candidates that "
+        "tells most"
+    )
     return sampled(
         name, claimed, counts, measure, samples=2 * samples, delta=0.0, clock=clock, about=about
     )
@@ -115,9 +119,13 @@ def attack_composition(
     """
     clock = Clock()
     a, b = _both(name, neighbours, event, samples * choices, make, progress)
-    wins = [np.sum(x.reshape(samples, choices) == 0, axis=1).astype(np.float64) for x in (a, b)]
-    counts = count_event(wins[0], wins[1], choices // 2 + 1)
-    about = f"{choices} choices from one sum, as a ledger priced them; whether one candidate won most of them"
+    wins_a = np.sum(a.reshape(samples, choices) == 0, axis=1).astype(np.float64)
+    wins_b = np.sum(b.reshape(samples, choices) == 0, axis=1).astype(np.float64)
+    counts = count_event(wins_a, wins_b, choices // 2 + 1)
+    about = (
+        f"{choices} choices from one sum, as a ledger priced them; whether one candidate won most "
+        "of them"
+    )
     charged = spent(event, choices)
     return sampled(
         name, charged, counts, ZCDP, samples=2 * samples, delta=delta, clock=clock, about=about
@@ -128,7 +136,8 @@ def _both(
     name: str, neighbours: Neighbours, event: Choice, n: int, make: Maker, progress: Progress
 ) -> tuple[Integers, Integers]:
     choose = make(len(neighbours.theta), event, neighbours.delta)
-    a, b = (_draws(choose, neighbours.scores(i), n, part(progress, name, i, 2)) for i in (0, 1))
+    a = _draws(choose, neighbours.scores(0), n, part(progress, name, 0, 2))
+    b = _draws(choose, neighbours.scores(1), n, part(progress, name, 1, 2))
     return a, b
 
 

@@ -1,4 +1,4 @@
-"""What is audited: the public settings of a release, from nowhere or from a study."""
+"""What is audited: the public settings of a release, by default or of a study."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ LARGEST_CHOICE = 3.0  # above, the events that tell are too rare to be counted
 
 @dataclass(frozen=True)
 class Settings:
-    """Rank, bits, unit and budget decide what the mechanisms do; `design` adds a study's kernel and
-    clip.
+    """Rank, bits, unit and budget of the mechanisms; `design` adds a study's kernel and clip.
 
     The defaults are chosen so that evidence is cheap: the same code runs at every epsilon, and an
     epsilon of a few is where the fewest samples tell most.
@@ -40,24 +39,31 @@ class Settings:
 
     @classmethod
     def of_study(cls, url: str) -> Settings:
-        """The settings of a study. Its design and its ledger's budget are read; its rounds are not."""
+        """The settings of a study. Its design and its ledger's budget are read; its rounds are
+        not."""
         from tacit.study import Study
 
-        bandit = Study.open(url)
-        design = bandit.design
-        budget = bandit.ledger.budget
-        most = (
-            budget.epsilon if budget.pure else math.sqrt(8.0 * budget.zcdp)
-        )  # the largest choice that it pays for
+        study = Study.open(url)
+        design = study.design
+        budget = study.ledger.budget
+        # The largest choice that the budget pays for: one of epsilon costs rho = epsilon^2 / 8.
+        most = budget.epsilon
+        if not budget.pure:
+            most = math.sqrt(8.0 * budget.zcdp)
         assert most is not None
-        choice = min(most, LARGEST_CHOICE)
-        measure = bandit.ledger.account().measure
         return cls(
-            design.rank, design.encoding.bits, (design.unit,), budget, choice, design, measure
+            rank=design.rank,
+            bits=design.encoding.bits,
+            units=(design.unit,),
+            budget=budget,
+            choice=min(most, LARGEST_CHOICE),
+            design=design,
+            measure=study.ledger.account().measure,
         )
 
-    def encoding(self, rank: int | None = None) -> Encoding:
-        return Encoding(size=rank or self.rank, horizon=HORIZON, bits=self.bits)
+    def encoding(self, size: int | None = None) -> Encoding:
+        """Of so many coordinates, or as many as the rank."""
+        return Encoding(size=size or self.rank, horizon=HORIZON, bits=self.bits)
 
     @property
     def delta(self) -> float:

@@ -1,5 +1,5 @@
-"""The records of one study: does its design, with its kernel and its clip, keep its promise? Its
-data stay unread."""
+"""The search of `contribution.py` for the design of one study, with its kernel and its clip. The
+study's data are not read."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Callable
 import numpy as np
 
 from tacit.audit.contribution import (
-    RECORDS,
     Rows,
     Vector,
     adversarial_blocks,
+    block_lengths,
     longest_move2,
     verdict,
 )
@@ -46,10 +46,9 @@ def attack_records(
         made.add_points(wide[:, :-1], wide[:, -1], ["the one"] * len(block))
         return [int(value) for value in made._sum._value()]
 
-    blocks = adversarial_blocks(width, trials, rng, RECORDS if design.unit == "user" else (1,))
-    move2 = longest_move2(
-        contribution, _opposite, (_with_full_reward(block, rng) for block in blocks), rng
-    )
+    blocks = adversarial_blocks(width, trials, rng, block_lengths(design.unit))
+    rewarded = (_with_full_reward(block, rng) for block in blocks)
+    move2 = longest_move2(contribution, _opposite, rewarded, rng)
     progress(name, 1, 1)
     about = (
         "made-up rounds through the study's kernel and clip, in exact integers; no round was read"

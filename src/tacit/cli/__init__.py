@@ -34,8 +34,8 @@ app.command()(audit)
 app.add_typer(study.app, name="study")
 app.add_typer(ledger.app, name="ledger")
 
-# Commands of other installed distributions, such as those of tacit-lab. An entry point is a
-# function or an app.
+# Commands of other installed distributions, such as those of tacit-lab: an entry point is a
+# function, or an app.
 for _entry in sorted(entry_points(group="tacit.commands"), key=lambda entry: entry.name):
     _command = _entry.load()
     if isinstance(_command, typer.Typer):
@@ -53,11 +53,8 @@ def version(json: Json = False) -> None:
     if json:
         emit({"tacit": __version__, "python": platform.python_version()} | versions)
     else:
-        out.print(
-            f"tacit {__version__} (Python {platform.python_version()}, "
-            + ", ".join(f"{k} {v}" for k, v in versions.items())
-            + ")"
-        )
+        rest_on = ", ".join(f"{name} {number}" for name, number in versions.items())
+        out.print(f"tacit {__version__} (Python {platform.python_version()}, {rest_on})")
 
 
 def main() -> None:

@@ -61,8 +61,8 @@ class _Rate(ProgressColumn):
 
 @contextmanager
 def progress(quiet: bool, rate: str = "") -> Iterator[Progress]:
-    """Bars on standard error, one per kind of work; nothing at all when quiet. `rate` is what to
-    count per second."""
+    """Bars on standard error, one per kind of work; nothing at all when quiet. `rate` names what is
+    counted per second."""
     if quiet:
         yield silent
         return

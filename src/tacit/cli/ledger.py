@@ -34,7 +34,7 @@ def show(
     from tacit.core import Ledger
     from tacit.core.budget import UNITS
     from tacit.core.ledger import measured_in
-    from tacit.core.release import RELATIONS
+    from tacit.core.release import RELATIONS, REPORTING_DELTA
 
     ledger = Ledger.open(url)
     charges = ledger.charges()
@@ -90,7 +90,9 @@ def show(
         f"Budget {ledger.budget}: spent {counted}={ledger.spent:.6g}, left "
         f"{counted}={ledger.remaining:.6g}"
     )
-    delta = f" at delta {ledger.budget.delta or 1e-6:g}" if counted == "rho" else ""
+    delta = ""
+    if counted == "rho":
+        delta = f" at delta {ledger.budget.delta or REPORTING_DELTA:g}"
     if accounts[0].cohort is None:
         out.print(f"Spent so far: epsilon {spent_epsilon:.4g}{delta}, all releases together")
     else:
@@ -107,8 +109,8 @@ def check(
     ],
     json: Json = False,
 ) -> None:
-    """Check that the ledger still holds the charge of each policy. It does not after an old backup
-    was restored."""
+    """Check that the ledger still holds the charge of each policy, which it does not after an old
+    backup was restored."""
     from tacit.core import Ledger
     from tacit.policy import Policy
 
@@ -120,8 +122,8 @@ def check(
         if ledger.receipt(policy.receipt["request"]) != policy.receipt:
             raise StateError(
                 f"the charge of {folder} is not in this ledger: either another ledger made it, or "
-                "an old copy of this "
-                "one was restored and counts spent budget as left; do not spend from it."
+                "an old copy of this one was restored and counts spent budget as left; do not "
+                "spend from it."
             )
     if json:
         emit({"checked": [str(folder) for folder in policies], "ok": True})
@@ -149,9 +151,10 @@ def _epsilon(account: Account, budget: Budget) -> float:
     none)."""
     from tacit.core.budget import GAUSSIAN, PURE, UNITS, epsilon_of_rho
     from tacit.core.curve import gaussian_epsilon
+    from tacit.core.release import REPORTING_DELTA
 
     spent = account.spent / UNITS
     if account.measure == PURE:
         return spent
     convert = gaussian_epsilon if account.measure == GAUSSIAN else epsilon_of_rho
-    return convert(spent, budget.delta or 1e-6)
+    return convert(spent, budget.delta or REPORTING_DELTA)

@@ -46,7 +46,7 @@ def plan(
         typer.Option(
             min=1,
             max=2,
-            help="How often the release will look at the records; twice is more accurate.",
+            help="How many releases will be made of the same records; two are more accurate.",
         ),
     ] = 2,
     figure: Annotated[
@@ -68,7 +68,9 @@ def plan(
 
     spec = read_problem(problem)
     horizon = rounds or spec.horizon
-    budget = Budget(epsilon=epsilon, delta=delta) if epsilon is not None else spec.budget
+    budget = spec.budget
+    if epsilon is not None:
+        budget = Budget(epsilon=epsilon, delta=delta)
     if horizon is None or budget is None:
         raise InputError(
             "say how many --rounds and how much --epsilon, or put horizon and [budget] into the "

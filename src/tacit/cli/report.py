@@ -31,19 +31,19 @@ def report(
     if json:
         emit({"report": str(path)} | found.to_json())
         return
-    first = found.matters[0]
-    gain = found.gain
+    first = found.importances[0]
+    advantage = found.advantage
     out.print(f"[bold]Report written to {path}[/bold]", soft_wrap=True)
     out.print(f"Guarantee: {found.policy.guarantee}", soft_wrap=True)
     out.print(
-        f"Matters most: {first.axis.title} (reward at stake {first.stake:.3g})",
+        f"Matters most: {first.axis.title} (reward at stake {first.reward_at_stake:.3g})",
         markup=False,
         soft_wrap=True,
     )
     out.print(
-        f"Expected gain over random play: {gain.average:.3g} (standard deviation "
-        f"{gain.average_std:.2g}); "
-        f"at least 95 % sure in {100 * gain.share_sure:.0f} % of contexts",
+        f"Expected advantage over random play: {advantage.average:.3g} (standard deviation "
+        f"{advantage.average_std:.2g}); at least 95 % sure in {100 * advantage.share_sure:.0f} % "
+        "of contexts",
         soft_wrap=True,
     )
     if not found.policy.private:

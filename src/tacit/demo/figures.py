@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,10 +33,9 @@ class Example:
 
     def columns(self, n: int = 1, **changes: Any) -> Patients:
         """This patient `n` times over, with some columns replaced."""
-        own = {
-            name: getattr(self, name) for name in ("age", "height", "weight", "vkorc1", "cyp2c9")
-        } | changes
-        return {name: np.broadcast_to(np.asarray(value), (n,)) for name, value in own.items()}
+        names = ("age", "height", "weight", "vkorc1", "cyp2c9")
+        columns = {name: getattr(self, name) for name in names} | changes
+        return {name: np.broadcast_to(np.asarray(value), (n,)) for name, value in columns.items()}
 
 
 EXAMPLES = (
@@ -86,7 +85,8 @@ def doses(result: DemoResult) -> Any:
 
 
 def curves(result: DemoResult) -> Any:
-    """What the policy believes about three patients: the reward of every dose, and how sure it is."""
+    """What the policy believes about three patients: the reward of every dose, and how sure it
+    is."""
     figure = blank(8.4, 4.3)
     for axes, example in zip(figure.subplots(1, 3, sharey=True), EXAMPLES, strict=True):
         _curve(axes, result, example)
@@ -126,9 +126,13 @@ def picture(result: DemoResult) -> Any:
 
 def _bars(axes: Any, result: DemoResult, short: bool = False) -> None:
     fixed = f"Best fixed dose ({result.best_fixed_dose:g} mg)"
+    label = "Mean reward on fresh patients (1 is the right dose for everyone)"
+    if short:
+        fixed = fixed.replace(" (", "\n(")
+        label = "Mean reward"
     rows = [
         ("Random doses", result.uniform, OTHER),
-        (fixed.replace(" (", "\n(") if short else fixed, result.best_fixed, OTHER),
+        (fixed, result.best_fixed, OTHER),
         ("Private policy", result.private, ACCENT),
         ("Published formula", result.formula, OTHER),
     ][::-1]
@@ -150,11 +154,7 @@ def _bars(axes: Any, result: DemoResult, short: bool = False) -> None:
         )
     axes.set_yticks(range(len(rows)), [row[0] for row in rows], color=INK)
     axes.set_xlim(0.0, max(row[1].reward for row in rows) * 1.16)
-    axes.set_xlabel(
-        "Mean reward on fresh patients (1 is the right dose for everyone)"
-        if not short
-        else "Mean reward"
-    )
+    axes.set_xlabel(label)
     axes.grid(visible=False, axis="y")
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
@@ -262,7 +262,8 @@ def _apart(heights: Sequence[float], gap: float) -> list[float]:
     placed = dict.fromkeys(range(len(heights)), 0.0)
     floor = -np.inf
     for i in np.argsort(heights).tolist():
-        placed[i] = floor = max(heights[i], floor + gap)
+        floor = max(heights[i], floor + gap)
+        placed[i] = floor
     return list(placed.values())
 
 
@@ -302,4 +303,4 @@ def _legend_of_genes(figure: Any) -> None:
     figure.legend(handles=[*marks, equal], loc="outside lower center", ncols=4, fontsize=9)
 
 
-ALL: Sequence[Any] = (comparison, agreement, doses, curves)
+ALL: Sequence[Callable[[DemoResult], Any]] = (comparison, agreement, doses, curves)

@@ -1,5 +1,5 @@
-"""Simulated patients whose right dose of warfarin follows a published formula. Nobody's data is in
-here.
+"""Simulated patients whose right dose of warfarin follows a published formula. No real person's
+data is in here.
 
 The formula from genotype and body to dose is the one of the International Warfarin Pharmacogenetics
 Consortium (IWPC; Klein et al., New England Journal of Medicine 2009;360:753). The population, sizes
@@ -88,7 +88,8 @@ def formula_dose(patients: Patients) -> Floats:
 
 
 def right_dose(patients: Patients, rng: Rng) -> Floats:
-    """The dose that would prove right for each patient: the formula, and what is the patient's own."""
+    """The dose that would prove right for each patient: the formula's, and a deviation of the
+    patient's own."""
     score = formula_score(patients)
     score = np.maximum(score + rng.normal(0.0, INDIVIDUAL, size=len(score)), 0.0)
     return np.clip(score**2, 0.0, LARGEST_DOSE)

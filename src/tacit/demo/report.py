@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from tacit._version import __version__
 from tacit.demo import figures
@@ -16,7 +18,7 @@ from tacit.report.page import fill
 def write_report(result: DemoResult, path: str | Path) -> Path:
     """One HTML file with everything in it: no script, no font and no image from anywhere else."""
     drawn = _drawn(result)
-    page = fill("tacit.demo", _words(result) | drawn)
+    page = fill("tacit.demo", _texts(result) | drawn)
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page, encoding="utf-8")
@@ -34,15 +36,17 @@ def write_picture(result: DemoResult, path: str | Path) -> Path:
 
 def _drawn(result: DemoResult) -> dict[str, str]:
     with canvas.drawing():
-        return {
-            draw.__name__: canvas.inline_svg(
-                draw(result), draw.__name__, escape((draw.__doc__ or "").strip())
-            )
-            for draw in figures.ALL
-        }
+        return {draw.__name__: _inline(draw, result) for draw in figures.ALL}
 
 
-def _words(result: DemoResult) -> dict[str, str]:
+def _inline(draw: Callable[[DemoResult], Any], result: DemoResult) -> str:
+    """A figure for the page. The docstring of the function that draws it is its text for those who
+    cannot see it."""
+    alt = " ".join((draw.__doc__ or "").split())
+    return canvas.inline_svg(draw(result), draw.__name__, escape(alt))
+
+
+def _texts(result: DemoResult) -> dict[str, str]:
     return {
         "title": "Tacit demo: a private dosing policy",
         "headline": _headline(result),
@@ -67,18 +71,18 @@ def _headline(result: DemoResult) -> str:
     share = result.gain.reward / gap if gap > 0 else 0.0
     if not 0.0 < share < 1.0:
         return "A private policy doses every patient better than one dose for all"
-    return f"A private policy closes {share:.0%} of the gap between one dose for all and the published formula"
+    return (
+        f"A private policy closes {share:.0%} of the gap between one dose for all and the "
+        "published formula"
+    )
 
 
 def _lead(result: DemoResult) -> str:
     return (
         f"{result.rounds:,} simulated patients each received a random dose of warfarin, and it was "
-        "noted how well it "
-        "went. "
-        f"One differentially private release (&epsilon;&nbsp;=&nbsp;{result.epsilon:g}) turned "
-        "that into a policy that "
-        "picks a dose from age, body and two genes, and that reveals next to nothing about any one "
-        "of them."
+        "noted how well it went. One differentially private release "
+        f"(&epsilon;&nbsp;=&nbsp;{result.epsilon:g}) turned that into a policy that picks a dose "
+        "from age, body and two genes, and that reveals next to nothing about any one of them."
     )
 
 

@@ -20,9 +20,11 @@ from tacit.design import Design, DesignOptions
 from tacit.domains import Box, Categories, Mixed
 from tacit.errors import InputError
 from tacit.kernels import RBF, Matern, Separable
+from tacit.passes import release_on, release_passes
 from tacit.policy import Policy
 from tacit.problem import Problem
 from tacit.progress import Progress, silent
+from tacit.statistic import Statistic
 
 RANK = 160  # more landmarks were no better
 PATIENTS_TO_TEST = 20_000
@@ -39,8 +41,8 @@ class Measured:
 
 @dataclass(frozen=True, eq=False)
 class Tested:
-    """Fresh simulated patients, the dose that is right for each, and what the formula and the
-    policy give them."""
+    """Fresh simulated patients, the right dose of each, and what the formula and the policy give
+    them."""
 
     patients: Patients
     right: Floats
@@ -166,9 +168,8 @@ def run_demo(
         )
     if not isinstance(seed, int) or seed < 0:
         raise InputError(f"seed must be a whole number of at least 0, got {seed!r}.")
-    coins, study, test = (
-        np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(3)
-    )
+    children = np.random.SeedSequence(seed).spawn(3)
+    coins, study, test = [np.random.default_rng(child) for child in children]
 
     budget = Budget(epsilon=epsilon, delta=delta)
     design = Design.build(
@@ -210,18 +211,26 @@ def _explore_and_release(
     design: Design, rng: np.random.Generator, progress: Progress
 ) -> tuple[Policy, float]:
     """The private part: `horizon` patients, each given a uniformly random dose, and one charged
-    release."""
+    release. Returns the policy and the rho that was charged."""
     n = design.horizon
     came = people.sample_patients(n, rng)
     dose = rng.uniform(0.0, people.LARGEST_DOSE, size=n)
     worth = people.reward(dose, people.right_dose(came, rng))
-    statistic = design.statistic().add({"dose": dose}, came, worth, progress=progress)
+
+    def collect(planned: Design) -> Statistic:
+        return planned.statistic().add({"dose": dose}, came, worth, progress=progress)
+
     with tempfile.TemporaryDirectory(prefix="tacit-demo-") as folder:
         ledger = Ledger.create(f"sqlite:///{Path(folder) / 'ledger.db'}", design.budget)
-        progress("release and decode", 0, 1)
-        policy = statistic.release(ledger=ledger, request="demo")
-        progress("release and decode", 1, 1)
-        return policy, ledger.spent
+        charged = release_on(ledger, "demo")
+
+        def release(statistic: Statistic) -> Policy:
+            progress("release and decode", 0, 1)
+            policy = charged(statistic)
+            progress("release and decode", 1, 1)
+            return policy
+
+        return release_passes(design, collect, release), ledger.spent
 
 
 def _meet(policy: Policy, n: int, rng: np.random.Generator) -> Tested:
@@ -247,8 +256,8 @@ def _rewards(tested: Tested) -> tuple[float, dict[str, Floats]]:
 
 
 def _uniform_reward(right: Floats) -> Floats:
-    """The expected reward of a uniformly random dose, exactly: the area under a triangle, less what
-    sticks out."""
+    """The expected reward of a uniformly random dose, exactly: the area under the triangle of
+    `people.reward`, less the parts of it below 0 and above the largest dose."""
     w = people.TOLERANCE
     top = people.LARGEST_DOSE
     outside = np.maximum(0.0, w - right) ** 2 + np.maximum(0.0, w - (top - right)) ** 2

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from tacit._typing import Floats
 from tacit.domains import Domain
 from tacit.domains.finite import Finite
-from tacit.report.text import clean, number
+from tacit.report.formatting import clean, number
 
 MOST_LABELS = 24  # of one axis in a drawing
+MOST_LISTED = 6  # labels that a sentence names one by one
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,19 +41,16 @@ class Axis:
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """The labels; empty for a range of numbers."""
-        return (
-            tuple(clean(label) for label in self.part.labels)
-            if isinstance(self.part, Finite)
-            else ()
-        )
+        if not isinstance(self.part, Finite):
+            return ()
+        return tuple(clean(label) for label in self.part.labels)
 
     def ruler(self, n: int, most: int = MOST_LABELS) -> Ruler:
         """`n` even steps over the range; or every label, at most so many of them."""
         if not self.labels:
             return self.ruler_at(np.linspace(0.0, 1.0, n))
-        return self.ruler_of(
-            np.unique(np.linspace(0, len(self.labels) - 1, most).round().astype(int))
-        )
+        spread = np.linspace(0, len(self.labels) - 1, most)
+        return self.ruler_of(np.unique(spread.round().astype(int)))
 
     def ruler_at(self, units: Floats) -> Ruler:
         """Numbers at these unit coordinates."""
@@ -61,12 +59,12 @@ class Axis:
     def ruler_of(self, numbers: NDArray[np.int64]) -> Ruler:
         """The labels of these numbers."""
         places = self.part.candidate_points(len(self.labels))[numbers]
-        return Ruler(
-            self, places, np.arange(len(places), dtype=np.float64), tuple(numbers.tolist())
-        )
+        at = np.arange(len(places), dtype=np.float64)
+        return Ruler(self, places, at, tuple(numbers.tolist()))
 
     def values(self, places: Floats) -> Floats:
-        """Unit coordinates of this axis in the user's units; of labels, their numbers in the list."""
+        """Unit coordinates of this axis in the user's units; of labels, their numbers in the
+        list."""
         if isinstance(self.part, Finite):
             return self.part.nearest(places).astype(np.float64)
         points = np.full((len(places), self.part.dimension), 0.5)
@@ -88,15 +86,17 @@ class Axis:
     def says(self, place: Floats) -> str:
         """One place on the axis, in words: 56.5, or A/G."""
         value = float(self.values(place.reshape(1, -1))[0])
-        return self.labels[int(value)] if self.labels else number(value, self.span)
+        if self.labels:
+            return self.labels[int(value)]
+        return number(value, self.span)
 
     @property
     def domain_says(self) -> str:
         """What there is to choose from: 0 to 100, or one of 20."""
+        if len(self.labels) > MOST_LISTED:
+            return f"one of {len(self.labels):,}"
         if self.labels:
-            return (
-                " / ".join(self.labels) if len(self.labels) <= 6 else f"one of {len(self.labels):,}"
-            )
+            return " / ".join(self.labels)
         low, high = self.range
         return f"{number(low, self.span)} to {number(high, self.span)}"
 
@@ -116,7 +116,9 @@ class Ruler:
 
     def find(self, number: float) -> float:
         """Where the label of this number is drawn; NaN if it is not."""
-        return float(self.numbers.index(int(number))) if number in self.numbers else np.nan
+        if number not in self.numbers:
+            return np.nan
+        return float(self.numbers.index(int(number)))
 
     def __len__(self) -> int:
         return len(self.at)

@@ -23,6 +23,7 @@ OTHER = "#a9b2bd"
 HIGH = "#0a6ea1"
 MIDDLE = "#c9791a"
 LOW = "#8a4fa3"
+WIDTH = 8.4  # inches of a figure that takes the whole width of the page
 COLOURS = {
     INK: "--ink",
     MUTED: "--muted",
@@ -73,16 +74,16 @@ def drawing() -> Iterator[None]:
     except ImportError:
         raise MissingExtraError(
             "figures need matplotlib, which is not installed: install tacit[plot], for example "
-            "with "
-            "pip install 'tacit[plot]'."
+            "with pip install 'tacit[plot]'."
         ) from None
     with matplotlib.rc_context(STYLE):
         yield
 
 
-def inline_svg(figure: Any, name: str, says: str) -> str:
+def inline_svg(figure: Any, name: str, alt: str) -> str:
     """A figure as SVG to stand inside a page: its colours are the page's, it scales, and it names
-    no address."""
+    no address. `name` keeps its ids apart from those of other figures; `alt` is its text for
+    those who cannot see it."""
     import matplotlib
 
     buffer = io.StringIO()
@@ -95,7 +96,7 @@ def inline_svg(figure: Any, name: str, says: str) -> str:
     svg = re.sub(r"\b(id=\"|url\(#|href=\"#)", rf"\1{name}-", svg)
     box = re.search(r"viewBox=\"([^\"]*)\"", svg)
     assert box is not None
-    svg = f'<svg viewBox="{box[1]}" role="img" aria-label="{says}">' + svg[svg.index(">") + 1 :]
+    svg = f'<svg viewBox="{box[1]}" role="img" aria-label="{alt}">' + svg[svg.index(">") + 1 :]
     for colour, variable in COLOURS.items():
         svg = svg.replace(colour, f"var({variable})")
     return svg

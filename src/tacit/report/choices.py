@@ -11,9 +11,9 @@ import numpy as np
 
 from tacit._typing import Floats
 from tacit.report.axes import Axis, Ruler
-from tacit.report.canvas import ACCENT, blank
+from tacit.report.canvas import ACCENT, WIDTH, blank
 from tacit.report.findings import Findings
-from tacit.report.matters import Matter
+from tacit.report.importance import Importance
 from tacit.report.shading import (
     ACTION,
     LABELS,
@@ -27,7 +27,6 @@ from tacit.report.shading import (
 )
 
 MOST_PANELS = 9
-WIDTH = 8.4
 
 
 @dataclass(frozen=True)
@@ -43,43 +42,45 @@ class Menu:
         seen, count = np.unique(numbers.astype(int), return_counts=True)
         top = sorted(seen[np.argsort(-count, kind="stable")][: len(LABELS)].tolist())
         more = (OTHERS,) if len(seen) > len(top) else ()
-        return cls(
-            tuple(action.labels[i] for i in top) + more, {number: i for i, number in enumerate(top)}
-        )
+        names = tuple(action.labels[i] for i in top) + more
+        return cls(names, {number: i for i, number in enumerate(top)})
 
     def places(self, numbers: Floats) -> Floats:
-        return np.array(
-            [self.position.get(int(i), len(self.position)) for i in numbers.ravel()],
-            dtype=np.float64,
-        )
+        """The position of each number in `names`; those of `others` come last."""
+        last = len(self.position)
+        found = [self.position.get(int(i), last) for i in numbers.ravel()]
+        return np.array(found, dtype=np.float64)
 
 
 def curves(found: Findings, action: Axis) -> Any:
     """One panel per context coordinate: it moves over its range, the others stay in the middle."""
-    shown = found.matters[:MOST_PANELS]
-    lines = [
-        (ruler, action.values(X[:, action.columns])) for ruler, X in found.curves[:MOST_PANELS]
-    ]
-    menu = Menu.of(action, found.shown(action)) if action.labels else None
+    shown = found.importances[:MOST_PANELS]
+    lines = []
+    for ruler, X in found.curves[:MOST_PANELS]:
+        lines.append((ruler, action.values(X[:, action.columns])))
+    menu = None
+    panel_height = 2.5
+    if action.labels:
+        menu = Menu.of(action, found.shown(action))
+        panel_height = 1.2 + 0.3 * len(menu.names)
     wide = min(3, len(shown))
     high = -(-len(shown) // wide)
-    figure = blank(WIDTH, 0.35 + (2.5 if menu is None else 1.2 + 0.3 * len(menu.names)) * high)
+    figure = blank(WIDTH, 0.35 + panel_height * high)
     panels = figure.subplots(high, wide, sharey=True, squeeze=False).ravel()
-    for panel, matter, (ruler, values) in zip(panels, shown, lines, strict=False):
+    for panel, importance, (ruler, values) in zip(panels, shown, lines, strict=False):
         if menu is None:
-            _numbers(panel, matter, action, ruler, values)
+            _numbers(panel, importance, action, ruler, values)
         else:
             _labels(panel, ruler, menu.places(values), menu)
         ticks(panel.xaxis, ruler, room=22)
-        panel.set_xlabel(matter.axis.title)
+        panel.set_xlabel(importance.axis.title)
     for panel in panels[len(shown) :]:
         panel.set_visible(False)
     for panel in panels[::wide]:
         panel.set_ylabel(f"Chosen {action.title}")
     if menu is None:
-        panels[0].set_ylim(
-            *_limits(action, [v for _, v in lines], [matter.band(action) for matter in shown])
-        )
+        bands = [importance.action_band(action) for importance in shown]
+        panels[0].set_ylim(*_limits(action, [values for _, values in lines], bands))
     return figure
 
 
@@ -88,9 +89,8 @@ def plane(found: Findings, actions: Sequence[Axis]) -> Any:
     at = found.plane
     assert at.up is not None
     figure = blank(WIDTH, 3.9 if len(actions) == 1 else 3.4)
-    for axes, action in zip(
-        figure.subplots(1, len(actions), squeeze=False).ravel(), actions, strict=True
-    ):
+    panels = figure.subplots(1, len(actions), squeeze=False).ravel()
+    for axes, action in zip(panels, actions, strict=True):
         values = action.values(at.actions[:, action.columns])
         if action.labels:
             menu = Menu.of(action, found.shown(action))
@@ -104,28 +104,23 @@ def plane(found: Findings, actions: Sequence[Axis]) -> Any:
             )
         else:
             mesh = shade(axes, at.across, at.up, at.laid_out(values), ACTION)
-            figure.colorbar(
-                mesh, ax=axes, label=f"Chosen {action.title}", pad=0.02
-            ).outline.set_visible(False)
+            bar = figure.colorbar(mesh, ax=axes, label=f"Chosen {action.title}", pad=0.02)
+            bar.outline.set_visible(False)
     return figure
 
 
-def _numbers(panel: Any, matter: Matter, action: Axis, ruler: Ruler, values: Floats) -> None:
-    low, high = matter.band(action)
+def _numbers(
+    panel: Any, importance: Importance, action: Axis, ruler: Ruler, values: Floats
+) -> None:
+    low, high = importance.action_band(action)
     if ruler.labels:
-        panel.vlines(
-            [ruler.find(i) for i in matter.ruler.numbers],
-            low,
-            high,
-            color=ACCENT,
-            alpha=0.18,
-            linewidth=9,
-        )
+        places = [ruler.find(i) for i in importance.ruler.numbers]
+        panel.vlines(places, low, high, color=ACCENT, alpha=0.18, linewidth=9)
         panel.plot(ruler.at, values, "o", color=ACCENT, markersize=6.5)
         panel.set_xlim(-0.6, len(ruler) - 0.4)
         panel.grid(visible=False, axis="x")
     else:
-        panel.fill_between(matter.ruler.at, low, high, color=ACCENT, alpha=0.14, linewidth=0)
+        panel.fill_between(importance.ruler.at, low, high, color=ACCENT, alpha=0.14, linewidth=0)
         panel.plot(ruler.at, values, color=ACCENT, linewidth=2.2)
         panel.set_xlim(ruler.at[0], ruler.at[-1])
 

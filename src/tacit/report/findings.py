@@ -1,4 +1,4 @@
-"""Everything that the page says in numbers: a function of the released policy, and of nothing else."""
+"""Everything that the page says in numbers: a function of the released policy and nothing else."""
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ import numpy as np
 
 from tacit._typing import Floats
 from tacit.policy import Policy
-from tacit.report import gain as gains
+from tacit.report.advantage import Advantage, measure_advantage
 from tacit.report.axes import Axis, Ruler
 from tacit.report.frames import Mask, crossed
-from tacit.report.gain import Gain
-from tacit.report.matters import Matter, Scale, matters, scales
+from tacit.report.importance import (
+    Importance,
+    InverseLengthscale,
+    context_importances,
+    inverse_lengthscales,
+)
 from tacit.report.view import View
 
-HARDLY = 0.1  # of the largest stake
+NEGLIGIBLE = 0.1  # of the largest reward at stake
 NOTHING = 0.005  # of the reward range: no context is worth more than this
 
 
@@ -39,18 +43,24 @@ class Plane:
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """What a policy decides, how sure it is, and which context matters (the most important first)."""
+    """What a policy decides, how sure it is, and which context matters (the most important
+    first)."""
 
     view: View
-    matters: list[Matter]
-    gain: Gain
-    scales: list[Scale]
+    importances: list[Importance]
+    advantage: Advantage
+    inverse_lengthscales: list[InverseLengthscale]
 
     @classmethod
     def of(cls, policy: Policy) -> Findings:
         view = View(policy)
         C = view.contexts.spread(view.detail.contexts)
-        return cls(view, matters(view, C), gains.measure(view, C, view.decide(C)), scales(view))
+        return cls(
+            view,
+            context_importances(view, C),
+            measure_advantage(view, C, view.decide(C)),
+            inverse_lengthscales(view),
+        )
 
     @property
     def policy(self) -> Policy:
@@ -61,8 +71,8 @@ class Findings:
         """What is chosen as each context moves over its range, the others in the middle."""
         frame = self.view.contexts
         found = []
-        for matter in self.matters:
-            ruler = matter.axis.ruler(self.view.detail.curve)
+        for importance in self.importances:
+            ruler = importance.axis.ruler(self.view.detail.curve)
             C, _ = frame.place(frame.middle, (ruler.axis, ruler.places))
             found.append((ruler, self.view.decide(C)))
         return found
@@ -71,32 +81,32 @@ class Findings:
     def plane(self) -> Plane:
         frame = self.view.contexts
         detail = self.view.detail
-        if len(self.matters) == 1:
-            across = self.matters[0].axis.ruler(detail.curve)
-            up = None
+        first = self.importances[0].axis
+        if len(self.importances) == 1:
+            across = first.ruler(detail.curve)
             C, inside = frame.place(frame.middle, (across.axis, across.places))
-        else:
-            across, up = (matter.axis.ruler(detail.side) for matter in self.matters[:2])
-            C, inside = frame.place(frame.middle, *crossed(across, up))
+            return Plane(across, None, C, self.view.decide(C), inside)
+        across = first.ruler(detail.side)
+        up = self.importances[1].axis.ruler(detail.side)
+        C, inside = frame.place(frame.middle, *crossed(across, up))
         return Plane(across, up, C, self.view.decide(C), inside)
 
     @cached_property
     def same_for_all(self) -> bool:
         """Whether no context is worth anything to speak of."""
-        return self.matters[0].stake < NOTHING * 2 * self.view.half_range
+        return self.importances[0].reward_at_stake < NOTHING * 2 * self.view.half_range
 
     @cached_property
-    def hardly(self) -> list[Matter]:
-        """The coordinates that matter at most a tenth as much as the first."""
-        return [
-            matter for matter in self.matters[1:] if matter.stake < HARDLY * self.matters[0].stake
-        ]
+    def negligible(self) -> list[Importance]:
+        """The coordinates with less than a tenth of the first one's reward at stake."""
+        first, *others = self.importances
+        limit = NEGLIGIBLE * first.reward_at_stake
+        return [importance for importance in others if importance.reward_at_stake < limit]
 
     def drawn(self, action: Axis) -> Floats:
         """The values of one action coordinate that were chosen in evenly drawn contexts."""
-        X = np.vstack(
-            [matter.chosen.reshape(-1, matter.chosen.shape[2]) for matter in self.matters]
-        )
+        chosen = [importance.chosen for importance in self.importances]
+        X = np.vstack([actions.reshape(-1, actions.shape[2]) for actions in chosen])
         return action.values(X[:, action.columns])
 
     def shown(self, action: Axis) -> Floats:
@@ -107,28 +117,30 @@ class Findings:
     def to_json(self) -> dict[str, Any]:
         """The figures as plain data."""
         policy = self.policy
-        gain = self.gain
+        contexts = []
+        for importance in self.importances:
+            moves = {
+                action.name: importance.action_change(action) for action in self.view.actions.axes
+            }
+            contexts.append(
+                {
+                    "name": importance.axis.name,
+                    "reward_at_stake": importance.reward_at_stake,
+                    "moves_action_by": moves,
+                }
+            )
         return {
             "private": policy.private,
             "guarantee": asdict(policy.guarantee),
             "receipt": policy.receipt,
             "records": policy.facts.get("records"),
-            "rank": len(policy.posterior.landmarks),
-            "contexts": [
-                {
-                    "name": matter.axis.name,
-                    "reward_at_stake": matter.stake,
-                    "moves_action_by": {
-                        axis.name: matter.moves(axis) for axis in self.view.actions.axes
-                    },
-                }
-                for matter in self.matters
-            ],
+            "rank": policy.posterior.rank,
+            "contexts": contexts,
             "gain_over_random_play": {
-                "contexts": len(gain.mean),
-                "mean": gain.average,
-                "std": gain.average_std,
-                "share_of_contexts_95_percent_sure": gain.share_sure,
+                "contexts": len(self.advantage.mean),
+                "mean": self.advantage.average,
+                "std": self.advantage.average_std,
+                "share_of_contexts_95_percent_sure": self.advantage.share_sure,
             },
-            "inverse_lengthscales": [asdict(scale) for scale in self.scales],
+            "inverse_lengthscales": [asdict(row) for row in self.inverse_lengthscales],
         }

@@ -1,4 +1,5 @@
-"""Points of a domain with some of its axes set: the other coordinates stay, or give way."""
+"""Points of a domain with some of its axes set: the other coordinates stay, or give way where the
+point would leave a ball or a simplex."""
 
 from __future__ import annotations
 
@@ -29,9 +30,8 @@ class Frame:
 
     @classmethod
     def of(cls, domain: Domain) -> Frame:
-        return cls(
-            domain, tuple(axis for start, part in parts(domain) for axis in _axes(part, start))
-        )
+        axes = [axis for start, part in parts(domain) for axis in _axes(part, start)]
+        return cls(domain, tuple(axes))
 
     @property
     def middle(self) -> Floats:
@@ -79,10 +79,9 @@ def _axes(part: Domain, start: int) -> Iterator[Axis]:
     if isinstance(part, Finite):
         yield Axis(part.names[0], part, start, None)
         return
-    # Of two shares the second is what the first leaves.
-    names: Sequence[str] = (
-        part.names[:1] if isinstance(part, Simplex) and part.dimension == 2 else part.names
-    )
+    names: Sequence[str] = part.names
+    if isinstance(part, Simplex) and part.dimension == 2:
+        names = part.names[:1]  # the second of two shares is what the first leaves
     for index, name in enumerate(names):
         yield Axis(name, part, start, index)
 
@@ -100,10 +99,9 @@ def _share_the_rest(points: Floats, held: Mask) -> tuple[Floats, Mask]:
     left = 1.0 - points[:, held].sum(axis=1, keepdims=True)
     free = points[:, ~held]
     total = free.sum(axis=1, keepdims=True)
-    points[:, ~held] = np.where(
-        total > 0, free / np.where(total > 0, total, 1.0), 1.0 / max(1, free.shape[1])
-    )
-    points[:, ~held] *= np.maximum(left, 0.0)
+    even = 1.0 / max(1, free.shape[1])
+    share = np.where(total > 0, free / np.where(total > 0, total, 1.0), even)
+    points[:, ~held] = share * np.maximum(left, 0.0)
     return points, np.asarray(left[:, 0] > -1e-9)
 
 

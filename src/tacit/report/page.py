@@ -10,12 +10,14 @@ from string import Template
 
 from tacit._version import __version__
 from tacit.policy import Policy
-from tacit.report import canvas, making, promise, sections, words
+from tacit.report import canvas, guarantee, provenance, sections, sentences
 from tacit.report.findings import Findings
 
 # In the margin of every printed sheet, so that no part of the page travels without it.
-EVERY_SHEET = """@page { @top-right { content: "NOT PRIVATE: A SIMULATION WITH A SEED"; color: #b3261e;
-  font: 700 9pt sans-serif; letter-spacing: .06em; } }"""
+EVERY_SHEET = (
+    '@page { @top-right { content: "NOT PRIVATE: A SIMULATION WITH A SEED"; color: #b3261e;\n'
+    "  font: 700 9pt sans-serif; letter-spacing: .06em; } }"
+)
 
 
 def write_report(policy: Policy, path: str | Path) -> Path:
@@ -24,6 +26,7 @@ def write_report(policy: Policy, path: str | Path) -> Path:
 
 
 def write_findings(found: Findings, path: str | Path) -> Path:
+    """The same, for what was found out about a policy already."""
     page = render(found)
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -31,33 +34,32 @@ def write_findings(found: Findings, path: str | Path) -> Path:
     return path
 
 
-def fill(room: str, words: dict[str, str]) -> str:
-    """The `page.html` of a room of this package, in the style that all pages share."""
-    template = Template((files(room) / "page.html").read_text(encoding="utf-8"))
-    return template.substitute(
-        words, style=(files("tacit.report") / "style.css").read_text(encoding="utf-8").rstrip()
-    )
+def fill(package: str, texts: dict[str, str]) -> str:
+    """The `page.html` of a package of ours with these texts, in the style that all pages share."""
+    template = Template((files(package) / "page.html").read_text(encoding="utf-8"))
+    style = (files("tacit.report") / "style.css").read_text(encoding="utf-8")
+    return template.substitute(texts, style=style.rstrip())
 
 
 def render(found: Findings) -> str:
     """The page as text: the same for the same released numbers."""
     policy = found.policy
-    told = {
-        "title": ("" if policy.private else "NOT PRIVATE: ")
-        + f"Tacit policy report: {words.headline(found)}",
+    title = f"Tacit policy report: {sentences.headline(found)}"
+    texts = {
+        "title": title if policy.private else f"NOT PRIVATE: {title}",
         "watermark": "" if policy.private else EVERY_SHEET,
-        "headline": words.headline(found),
-        "lead": words.lead(found),
-        "banner": promise.banner(policy),
-        "tiles": "\n".join(promise.tiles(policy)),
-        "short": "\n".join(f"<li>{sentence}</li>" for sentence in words.in_short(found)),
-        "promise": _table(promise.rows(policy)),
-        "facts": _table(making.facts(policy)),
-        "problem": making.problem(policy),
-        "meaning": "\n".join(f"<p>{paragraph}</p>" for paragraph in promise.meaning(policy)),
+        "headline": sentences.headline(found),
+        "lead": sentences.lead(found),
+        "banner": guarantee.banner(policy),
+        "tiles": "\n".join(guarantee.tiles(policy)),
+        "short": "\n".join(f"<li>{sentence}</li>" for sentence in sentences.in_short(found)),
+        "promise": _table(guarantee.rows(policy)),
+        "facts": _table(provenance.facts(policy)),
+        "problem": provenance.problem_text(policy),
+        "meaning": "\n".join(f"<p>{paragraph}</p>" for paragraph in guarantee.meaning(policy)),
         "version": escape(__version__),
     }
-    page = fill("tacit.report", _drawn(found) | told)
+    page = fill("tacit.report", _drawn(found) | texts)
     return page.replace(" %", "\N{NO-BREAK SPACE}%")
 
 
@@ -74,8 +76,10 @@ def _drawn(found: Findings) -> dict[str, str]:
 
 
 def _table(rows: list[tuple[str, str, str]]) -> str:
-    return "\n".join(f"<tr><th>{name}</th>{_cells(value, says)}</tr>" for name, value, says in rows)
+    return "\n".join(_row(*row) for row in rows)
 
 
-def _cells(value: str, says: str) -> str:
-    return f"<td>{value}</td><td>{says}</td>" if value else f'<td colspan="2">{says}</td>'
+def _row(name: str, value: str, says: str) -> str:
+    if value:
+        return f"<tr><th>{name}</th><td>{value}</td><td>{says}</td></tr>"
+    return f'<tr><th>{name}</th><td colspan="2">{says}</td></tr>'

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from tacit._typing import Floats
+from tacit.report.advantage import BAND_90
 from tacit.report.axes import Axis, Ruler
-from tacit.report.canvas import HIGH, MIDDLE, PAPER, blank
-from tacit.report.choices import WIDTH
+from tacit.report.canvas import HIGH, MIDDLE, PAPER, WIDTH, blank
 from tacit.report.findings import Findings
-from tacit.report.gain import LEVEL_90
 from tacit.report.shading import REWARD, edges, mark, runs, shade
 
 SHOWN = 15  # labels of an action at most
@@ -23,16 +22,18 @@ THREE = np.array([0.1, 0.5, 0.9])  # low, middle, high
 def surface(found: Findings, action: Axis) -> Any:
     """The expected reward over one action coordinate and the context that matters most."""
     view = found.view
-    across = found.matters[0].axis.ruler(view.detail.curve)
+    across = found.importances[0].axis.ruler(view.detail.curve)
     C, _ = view.contexts.place(view.contexts.middle, (across.axis, across.places))
     X = view.decide(C)
     up, Z = best_rows(found, action, C, X)
-    figure = blank(WIDTH, 3.9 if not up.labels else max(3.0, 1.2 + 0.27 * len(up)))
+    height = 3.9
+    if up.labels:
+        height = max(3.0, 1.2 + 0.27 * len(up))
+    figure = blank(WIDTH, height)
     axes = figure.subplots()
     mesh = shade(axes, across, up, Z, REWARD)
-    figure.colorbar(mesh, ax=axes, label=f"Expected {view.quantity}", pad=0.02).outline.set_visible(
-        False
-    )
+    bar = figure.colorbar(mesh, ax=axes, label=f"Expected {view.quantity}", pad=0.02)
+    bar.outline.set_visible(False)
     _mark(axes, across, up, action.values(X[:, action.columns]))
     if up.labels:
         axes.invert_yaxis()
@@ -40,21 +41,27 @@ def surface(found: Findings, action: Axis) -> Any:
 
 
 def slices(found: Findings, action: Axis) -> Any:
-    """The expected reward of every action, with 90 % bands, in a low, a middle and a high context."""
+    """The expected reward of every action, with 90 % bands, in a low, a middle and a high
+    context."""
     at = three(found)
     view = found.view
     C, _ = view.contexts.place(view.contexts.middle, (at.axis, at.places))
     X = view.decide(C)
     up, _ = best_rows(found, action, C, X)
-    figure = blank(WIDTH, 3.4 if not up.labels else max(2.6, 1.3 + 0.27 * len(up)))
+    height = 3.4
+    draw = _line
+    if up.labels:
+        height = max(2.6, 1.3 + 0.27 * len(up))
+        draw = _dots
+    figure = blank(WIDTH, height)
     panels = figure.subplots(1, len(at), sharey=True, sharex=True, squeeze=False).ravel()
     for i, panel in enumerate(panels):
         tried, inside = view.actions.place(X[i : i + 1], (action, up.places))
         came = np.repeat(C[i : i + 1], len(tried), axis=0)
         mean = view.mean(tried, came)
-        band = LEVEL_90 * view.std(tried, came)
+        band = BAND_90 * view.std(tried, came)
         mean[~inside] = np.nan
-        (_dots if up.labels else _line)(panel, up, mean, band, f"Expected {view.quantity}")
+        draw(panel, up, mean, band, f"Expected {view.quantity}")
         _choice(panel, up, action, view.mean(X[i : i + 1], C[i : i + 1]), X[i : i + 1])
         panel.set_title(f"{at.axis.title} {at.axis.says(at.places[i])}")
     panels[0].set_ylabel(action.title if up.labels else f"Expected {view.quantity}")
@@ -68,8 +75,10 @@ def slices(found: Findings, action: Axis) -> Any:
 def three(found: Findings) -> Ruler:
     """Low, middle and high on the axis that matters most; of labels the first, the middle one and
     the last."""
-    axis = found.matters[0].axis
-    return axis.ruler(3, most=3) if axis.labels else axis.ruler_at(THREE)
+    axis = found.importances[0].axis
+    if axis.labels:
+        return axis.ruler(3, most=3)
+    return axis.ruler_at(THREE)
 
 
 def best_rows(found: Findings, action: Axis, C: Floats, X: Floats) -> tuple[Ruler, Floats]:
@@ -108,9 +117,12 @@ def _mark(axes: Any, across: Ruler, up: Ruler, chosen: Floats) -> None:
 
 def _steps(ends: Floats, rows: Floats) -> tuple[Floats, Floats]:
     """A line along each run of equal rows, broken where the row changes."""
-    found = [(ends[start], ends[stop], rows[start]) for start, stop in runs(rows)]
-    x = [place for start, stop, _ in found for place in (start, stop, stop)]
-    return np.array(x), np.array([height for _, _, row in found for height in (row, row, np.nan)])
+    x = []
+    y = []
+    for start, stop in runs(rows):
+        x += [ends[start], ends[stop], ends[stop]]
+        y += [rows[start], rows[start], np.nan]
+    return np.array(x), np.array(y)
 
 
 def _line(panel: Any, up: Ruler, mean: Floats, band: Floats, name: str) -> None:
@@ -135,10 +147,11 @@ def _dots(panel: Any, up: Ruler, mean: Floats, band: Floats, name: str) -> None:
 
 def _choice(panel: Any, up: Ruler, action: Axis, reward: Floats, X: Floats) -> None:
     chosen = action.values(X[:, action.columns])
-    x, y = (reward, np.array([up.find(chosen[0])])) if up.labels else (chosen, reward)
+    at = (chosen, reward)
+    if up.labels:
+        at = (reward, np.array([up.find(chosen[0])]))
     panel.plot(
-        x,
-        y,
+        *at,
         "o",
         color=HIGH,
         markersize=8,

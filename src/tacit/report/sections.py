@@ -6,158 +6,169 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from tacit.report import choices, doubts, rewards, words
+from tacit.report import choices, importance, rewards, sentences, uncertainty
 from tacit.report.axes import Axis
 from tacit.report.canvas import inline_svg
 from tacit.report.findings import Findings
-from tacit.report.text import listed
+from tacit.report.formatting import listed
 
 MOST_ACTIONS = 3
 ADVANTAGE = (
     "This policy learned only how much better an action is than a random one in the same context: "
-    "its advantage. The "
-    "reward that everybody gets anyway is not part of it."
+    "its advantage. The reward that everybody gets anyway is not part of it."
 )
 BAND = (
     " The band holds the truth with 90 % probability as far as the model is right (mean ± 1.645 "
-    "standard deviations); "
-    "it includes the noise that was added for privacy. The model does not know the range of "
-    "rewards, so a band may "
-    "leave it."
+    "standard deviations); it includes the noise that was added for privacy. The model does not "
+    "know the range of rewards, so a band may leave it."
 )
 
 
 def decides(found: Findings) -> str:
+    """The chosen action across each context, and across the two that matter most."""
     actions = _actions(found)
-    axes = [matter.axis for matter in found.matters]
+    axes = [importance.axis for importance in found.importances]
     parts = [
         "<p>What is chosen as one context moves over its range, the one that matters most "
-        "first.</p>",
-        *(_curves(found, axes, i, action) for i, action in enumerate(actions)),
+        "first.</p>"
     ]
+    parts += [_choice_curves(found, axes, i, action) for i, action in enumerate(actions)]
     if len(axes) > 1:
         pair = f"{_name(axes[0])} and {_name(axes[1])}"
-        caption = f"The chosen {_names(actions)} by {pair}, the two contexts that matter most.{_blank(found)}"
-        caption += words.holding(found, axes[:2])
-        says = f"Map of the chosen {_names(actions)} over {pair}."
-        parts.append(_figure(choices.plane(found, actions), "plane", says, caption))
+        caption = (
+            f"The chosen {_names(actions)} by {pair}, the two contexts that matter most."
+            f"{_blank(found)}{sentences.holding(found, axes[:2])}"
+        )
+        alt = f"Map of the chosen {_names(actions)} over {pair}."
+        parts.append(_figure(choices.plane(found, actions), "plane", alt, caption))
     return "\n".join(parts)
 
 
 def expects(found: Findings) -> str:
-    what = found.view.quantity
-    parts = [f"<p>{ADVANTAGE}</p>"] if found.policy.problem.advantage else []
+    """The expected reward of every action: a map, and slices of it with bands."""
+    parts = []
+    if found.policy.problem.advantage:
+        parts.append(f"<p>{ADVANTAGE}</p>")
     for i, action in enumerate(_actions(found)):
-        first = found.matters[0].axis
-        name = _name(action)
-        rest = (
-            " The rest of the action is as chosen for that context."
-            if len(found.view.actions.axes) > 1
-            else ""
-        )
-        many = len(action.labels) > rewards.SHOWN
-        best = f" The {rewards.SHOWN} best of {len(action.labels):,} are shown." if many else ""
-        caption = (
-            f"Expected {what} of every {name} by {_name(first)}; darker is more. Black marks what "
-            "is chosen."
-            f"{rest}{best}{words.holding(found, [first])}"
-        )
-        says = f"Map of the expected {what} over {_name(first)} and {name}, with the chosen {name} marked."
-        parts.append(_figure(rewards.surface(found, action), f"surface{i}", says, caption))
-        caption = f"The same for {len(rewards.three(found))} values of {_name(first)}." + (
-            BAND if i == 0 else ""
-        )
-        says = f"Expected {what} against {name} with 90 % bands, for low, middle and high {_name(first)}."
-        parts.append(_figure(rewards.slices(found, action), f"slices{i}", says, caption))
+        parts.append(_reward_map(found, i, action))
+        parts.append(_reward_slices(found, i, action))
     return "\n".join(parts)
 
 
 def sure(found: Findings) -> str:
-    axes = [matter.axis for matter in found.matters[:2]]
+    """The advantage over random play with bands, and where the policy is unsure."""
+    n = len(found.advantage.mean)
+    advantage = _figure(
+        uncertainty.advantage(found.advantage),
+        "advantage",
+        f"Advantage over random play in {n} contexts, with 90 % bands.",
+        f"{n} contexts drawn evenly from all that are possible, the rare ones as often as the "
+        "common ones. Each line is one of them: by how much the chosen action beats random play "
+        "in expected reward, with its 90 % band. A band above zero means at least 95 % sure.",
+    )
+    axes = [importance.axis for importance in found.importances[:2]]
     where = _names(axes)
     what = f"the standard deviation of the expected {found.view.quantity} at the chosen action"
-    caption = f"Where the policy is unsure: {what}, by {where}, in units of reward.{_blank(found)}"
-    caption += words.holding(found, axes)
-    says = f"Map of {what} over {where}."
-    n = len(found.gain.mean)
-    gained = (
-        f"{n} contexts drawn evenly from all that are possible, the rare ones as often as the "
-        "common ones. Each line "
-        "is one of them: by how much the chosen action beats random play in expected reward, with "
-        "its 90 % band. A "
-        "band above zero means at least 95 % sure."
+    deviation = _figure(
+        uncertainty.standard_deviation(found),
+        "deviation",
+        f"Map of {what} over {where}.",
+        f"Where the policy is unsure: {what}, by {where}, in units of reward.{_blank(found)}"
+        f"{sentences.holding(found, axes)}",
     )
-    return "\n".join(
-        [
-            f"<p>{words.how_sure(found)}</p>",
-            _figure(
-                doubts.gain(found),
-                "gain",
-                f"Advantage over random play in {n} contexts, with 90 % bands.",
-                gained,
-            ),
-            _figure(doubts.doubt(found), "doubt", says, caption),
-        ]
-    )
+    return "\n".join([f"<p>{sentences.how_sure(found)}</p>", advantage, deviation])
 
 
 def matters(found: Findings) -> str:
+    """What each context is worth, and how fast the reward changes with each coordinate."""
     actions = _actions(found)
-    caption = (
+    changes = " ".join(_change(action) for action in actions)
+    stakes = _figure(
+        importance.draw_importances(found.importances, actions),
+        "importance",
+        "Bars of what each context is worth and changes.",
         "Reward at stake: the expected reward that is lost when the action is chosen for a random "
-        "other value of this "
-        "context, as the policy sees it, on average over evenly drawn contexts. "
+        "other value of this context, as the policy sees it, on average over evenly drawn "
+        f"contexts. {changes}",
     )
-    caption += " ".join(_change(action) for action in actions)
-    parts = [
-        f"<p>{words.what_matters(found)}</p>",
-        _figure(
-            doubts.stakes(found, actions),
-            "stakes",
-            "Bars of what each context is worth and changes.",
-            caption,
-        ),
-    ]
-    if found.scales:
-        caption = (
-            f"How fast the expected {found.view.quantity} changes with each coordinate: hardly, "
-            "where a bar is short. "
-            "The release says which lengthscales explain it best, at no cost to anybody's privacy; "
-            "where it says "
-            "little, they stay near the design's. Where a coordinate has several, the shortest "
-            "counts."
-        )
-        says = "Bars of one over the lengthscale of each coordinate, found and assumed."
-        parts.append(_figure(doubts.scales(found), "scales", says, caption))
-    else:
-        parts.append(
-            "<p>The kernel of this problem has no lengthscales that could be compared.</p>"
-        )
-    return "\n".join(parts)
+    return "\n".join([f"<p>{sentences.what_matters(found)}</p>", stakes, _lengthscales(found)])
 
 
-def _curves(found: Findings, axes: list[Axis], i: int, action: Axis) -> str:
-    caption = f"The chosen {_name(action)}, each context moved by itself.{words.holding(found, [])}"
+def _choice_curves(found: Findings, axes: list[Axis], i: int, action: Axis) -> str:
+    caption = f"The chosen {_name(action)}, each context moved by itself."
+    caption += sentences.holding(found, [])
     if not action.labels:
         caption += (
             " The shade shows where the choice lies for the middle 80 % of evenly drawn contexts: "
-            "if it is wide, the "
-            "other contexts matter too."
+            "if it is wide, the other contexts matter too."
         )
     if len(axes) > choices.MOST_PANELS:
         caption += f" The {choices.MOST_PANELS} contexts that matter most of {len(axes)} are shown."
-    says = f"Chosen {_name(action)} against each of {_names(axes[: choices.MOST_PANELS])}."
-    return _figure(choices.curves(found, action), f"curves{i}", says, caption)
+    alt = f"Chosen {_name(action)} against each of {_names(axes[: choices.MOST_PANELS])}."
+    return _figure(choices.curves(found, action), f"curves{i}", alt, caption)
+
+
+def _reward_map(found: Findings, i: int, action: Axis) -> str:
+    what = found.view.quantity
+    first = found.importances[0].axis
+    name = _name(action)
+    caption = (
+        f"Expected {what} of every {name} by {_name(first)}; darker is more. Black marks what "
+        "is chosen."
+    )
+    if len(found.view.actions.axes) > 1:
+        caption += " The rest of the action is as chosen for that context."
+    if len(action.labels) > rewards.SHOWN:
+        caption += f" The {rewards.SHOWN} best of {len(action.labels):,} are shown."
+    caption += sentences.holding(found, [first])
+    alt = (
+        f"Map of the expected {what} over {_name(first)} and {name}, with the chosen {name} marked."
+    )
+    return _figure(rewards.surface(found, action), f"surface{i}", alt, caption)
+
+
+def _reward_slices(found: Findings, i: int, action: Axis) -> str:
+    first = found.importances[0].axis
+    caption = f"The same for {len(rewards.three(found))} values of {_name(first)}."
+    if i == 0:
+        caption += BAND
+    alt = (
+        f"Expected {found.view.quantity} against {_name(action)} with 90 % bands, for low, middle "
+        f"and high {_name(first)}."
+    )
+    return _figure(rewards.slices(found, action), f"slices{i}", alt, caption)
+
+
+def _lengthscales(found: Findings) -> str:
+    if not found.inverse_lengthscales:
+        return "<p>The kernel of this problem has no lengthscales that could be compared.</p>"
+    return _figure(
+        importance.draw_inverse_lengthscales(found.inverse_lengthscales),
+        "lengthscales",
+        "Bars of one over the lengthscale of each coordinate, found and assumed.",
+        f"How fast the expected {found.view.quantity} changes with each coordinate: hardly, where "
+        "a bar is short. The release says which lengthscales explain it best, at no cost to "
+        "anybody's privacy; where it says little, they stay near the design's. Where a coordinate "
+        "has several, the shortest counts.",
+    )
 
 
 def _blank(found: Findings) -> str:
+    """A sentence about blank parts of a map, if there are any."""
     return "" if found.plane.inside.all() else " What is blank cannot occur."
 
 
 def _change(action: Axis) -> str:
+    name = _name(action)
     if action.labels:
-        return f"Changed {_name(action)}: how often moving this context over its range changes the choice at all."
-    return f"Change of {_name(action)}: how far moving this context over its range moves the choice, on average."
+        return (
+            f"Changed {name}: how often moving this context over its range changes the choice at "
+            "all."
+        )
+    return (
+        f"Change of {name}: how far moving this context over its range moves the choice, on "
+        "average."
+    )
 
 
 def _actions(found: Findings) -> list[Axis]:
@@ -172,7 +183,6 @@ def _names(axes: list[Axis]) -> str:
     return escape(listed(axis.title for axis in axes))
 
 
-def _figure(figure: Any, name: str, says: str, caption: str) -> str:
-    return (
-        f"<figure>\n{inline_svg(figure, name, says)}\n<figcaption>{caption}</figcaption>\n</figure>"
-    )
+def _figure(figure: Any, name: str, alt: str, caption: str) -> str:
+    svg = inline_svg(figure, name, alt)
+    return f"<figure>\n{svg}\n<figcaption>{caption}</figcaption>\n</figure>"

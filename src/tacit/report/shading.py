@@ -11,12 +11,12 @@ import numpy as np
 from tacit._typing import Floats
 from tacit.report.axes import Ruler
 from tacit.report.canvas import OTHER, PAPER
-from tacit.report.text import number
+from tacit.report.formatting import number
 
 # One colour for each kind of quantity, from little to much: it prints in grey as well.
 ACTION = ("#eaf4f7", "#a5d0dd", "#4a9cb8", "#0d6c8c", "#0a3a4c")
 REWARD = ("#fdf5e8", "#f3cf98", "#dd9a45", "#b3661a", "#5a2f0b")
-DOUBT = ("#f6f1f9", "#d6bfe2", "#ac80c2", "#7d4596", "#3c1d4b")
+UNCERTAINTY = ("#f6f1f9", "#d6bfe2", "#ac80c2", "#7d4596", "#3c1d4b")
 LABELS = ("#2f7f9f", "#d9902f", "#8d59a6", "#5a9a4b", "#c8566a", "#7a8fd0", "#a58a3d", "#4bb0a5")
 # on top of these, whatever the page's theme
 DARK = "#10161d"
@@ -70,14 +70,18 @@ def tiles(axes: Any, across: Ruler, up: Ruler, codes: Floats, names: Sequence[st
 
 
 def label_colour(i: int, names: Sequence[str]) -> str:
-    return OTHER if names[i] == OTHERS or i >= len(LABELS) else LABELS[i]
+    if names[i] == OTHERS or i >= len(LABELS):
+        return OTHER
+    return LABELS[i]
 
 
 def mark(axes: Any, x: Floats, y: Floats, style: str, label: str) -> None:
     """Black on a white edge, which is seen on any colour."""
     from matplotlib.patheffects import withStroke
 
-    around = [withStroke(linewidth=4.2, foreground=LIGHT)] if style == "-" else []
+    around = []
+    if style == "-":
+        around = [withStroke(linewidth=4.2, foreground=LIGHT)]
     axes.plot(
         x,
         y,
@@ -92,17 +96,17 @@ def mark(axes: Any, x: Floats, y: Floats, style: str, label: str) -> None:
 
 
 def ticks(side: Any, ruler: Ruler, room: int = 70, most: int = 12) -> None:
-    """Labels at their places, at most so many; slanted where they need more than `room` characters."""
-    if ruler.labels:
-        step = -(-len(ruler) // most)
-        shown = ruler.labels[::step]
-        slanted = (
-            {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
-            if sum(map(len, shown)) > room
-            else {}
-        )
-        side.set_ticks(ruler.at[::step], shown, **slanted)
-        side.set_tick_params(length=0)
+    """Labels at their places, at most so many; slanted where they need more than `room`
+    characters."""
+    if not ruler.labels:
+        return
+    step = -(-len(ruler) // most)
+    shown = ruler.labels[::step]
+    slant: dict[str, Any] = {}
+    if sum(map(len, shown)) > room:
+        slant = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
+    side.set_ticks(ruler.at[::step], shown, **slant)
+    side.set_tick_params(length=0)
 
 
 def _strips(across: Ruler, up: Ruler, Z: Floats) -> Iterator[tuple[Floats, Floats, Floats]]:
@@ -121,10 +125,10 @@ def _write(axes: Any, Z: Floats, colour: Callable[[float], Any], step: float) ->
         return
     for (i, j), z in np.ndenumerate(Z):
         if np.isfinite(z):
-            ink = DARK if float(np.dot(colour(z)[:3], (0.3, 0.6, 0.1))) > 0.55 else LIGHT
-            axes.text(
-                j, i, number(float(z), 20 * step, trim=False), ha="center", va="center", color=ink
-            )
+            luminance = float(np.dot(colour(z)[:3], (0.3, 0.6, 0.1)))
+            ink = DARK if luminance > 0.55 else LIGHT
+            text = number(float(z), 20 * step, trim=False)
+            axes.text(j, i, text, ha="center", va="center", color=ink)
 
 
 def _finish(axes: Any, meshes: list[Any], across: Ruler, up: Ruler) -> None:
@@ -152,7 +156,9 @@ def _bands(Z: Floats) -> Floats:
     low = float(finite.min())
     high = float(finite.max())
     if high - low <= 1e-9 * max(abs(low), abs(high), 1e-300):
-        low, high = low - 0.5 * max(abs(low), 1e-3), high + 0.5 * max(abs(low), 1e-3)
+        pad = 0.5 * max(abs(low), 1e-3)  # all alike: a band around it
+        low -= pad
+        high += pad
     return np.asarray(MaxNLocator(BANDS).tick_values(low, high))
 
 

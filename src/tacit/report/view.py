@@ -30,7 +30,8 @@ COARSE = Detail(25, 15, 40, 3)
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """Rows of actions and of contexts go together; rewards are in the user's units."""
+    """What a policy decides and expects at points in unit coordinates, row by row. Rewards are in
+    the user's units."""
 
     policy: Policy
 
@@ -44,8 +45,8 @@ class View:
 
     @property
     def detail(self) -> Detail:
-        """Decisions with a kernel that is no product cost a kernel row for every candidate: make
-        fewer."""
+        """Coarse for a kernel that is no product: each of its decisions costs a kernel row for
+        every candidate."""
         return FINE if isinstance(self.policy.problem.k, Separable) else COARSE
 
     @property
@@ -64,7 +65,8 @@ class View:
 
     def mean(self, X: Floats, C: Floats) -> Floats:
         """The expected reward of each action in its context."""
-        return self.policy.problem.unscale_reward(self.policy.posterior.mean(np.hstack([X, C])))
+        mean = self.policy.posterior.mean(np.hstack([X, C]))
+        return self.policy.problem.unscale_reward(mean)
 
     def std(self, X: Floats, C: Floats) -> Floats:
         """Its posterior standard deviation."""

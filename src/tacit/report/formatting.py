@@ -11,24 +11,34 @@ LONGEST = 28  # characters of a name or label
 
 def clean(label: Any) -> str:
     """A name or label on one line, with nothing that cannot be printed, not too long."""
-    text = " ".join("".join(c if c.isprintable() else " " for c in str(label)).split())
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    printable = "".join(c if c.isprintable() else " " for c in str(label))
+    text = " ".join(printable.split())
+    if len(text) <= LONGEST:
+        return text
+    return text[: LONGEST - 1] + "…"
 
 
 def number(value: float, span: float, trim: bool = True) -> str:
-    """A number with as many digits as tell apart a hundredth of `span`, without zeros at the end."""
+    """A number with as many digits as tell apart a hundredth of `span`; `trim` leaves out zeros at
+    the end."""
     if not (math.isfinite(value) and 1e-4 < span < 1e9 and abs(value) < 1e3 * span):
         return f"{value:.4g}".replace("-", "−")
     digits = max(0, 2 - math.floor(math.log10(span)))
     text = f"{value:,.{digits}f}"
-    text = text.rstrip("0").rstrip(".") if digits and trim else text
-    return text.lstrip("-") if not text.strip("-0.") else text.replace("-", "−")
+    if digits and trim:
+        text = text.rstrip("0").rstrip(".")
+    rounds_to_zero = not text.strip("-0.")
+    if rounds_to_zero:
+        return text.lstrip("-")
+    return text.replace("-", "−")
 
 
 def listed(names: Iterable[str]) -> str:
     """a, b and c"""
     *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last
+    if not most:
+        return last
+    return f"{', '.join(most)} and {last}"
 
 
 def percent(share: float) -> str:

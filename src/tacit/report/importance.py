@@ -1,0 +1,191 @@
+"""Which context matters: how far it moves the action, what it is worth, how fast the reward changes
+with it; and the two figures of that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tacit._typing import Floats
+from tacit.kernels import Centred, Joint, Kernel, On, Product, Separable, Sum
+from tacit.kernels.ard import lengthscales, spread
+from tacit.kernels.stationary import Stationary
+from tacit.report.axes import Axis, Ruler
+from tacit.report.canvas import ACCENT, INK, MIDDLE, OTHER, WIDTH, blank
+from tacit.report.view import View
+
+MOST_TRIED = 8  # labels of one coordinate
+
+
+@dataclass(frozen=True, eq=False)
+class Importance:
+    """Of one context coordinate: it is moved over its range in random contexts, the others stay.
+
+    `reward_at_stake` is the expected reward that is lost when the action is chosen for a random
+    other value of the coordinate (as in permutation importance).
+    """
+
+    ruler: Ruler  # where the coordinate was put
+    chosen: Floats  # the action at (context, place), in unit coordinates
+    reward_at_stake: float
+
+    @property
+    def axis(self) -> Axis:
+        return self.ruler.axis
+
+    def action_change(self, action: Axis) -> float:
+        """How far the action moves on average; for labels, in what share of contexts it changes."""
+        spans = np.ptp(self._values(action), axis=1)
+        if action.labels:
+            return float(np.mean(spans > 0))
+        return float(np.mean(spans))
+
+    def action_band(self, action: Axis) -> Floats:
+        """At each place, the middle 80 % of the action over the random contexts: `(2, places)`."""
+        return np.quantile(self._values(action), [0.1, 0.9], axis=0)
+
+    def _values(self, action: Axis) -> Floats:
+        contexts, places, d = self.chosen.shape
+        X = self.chosen.reshape(-1, d)
+        return action.values(X[:, action.columns]).reshape(contexts, places)
+
+
+def context_importances(view: View, C: Floats) -> list[Importance]:
+    """Every context coordinate, the one with most reward at stake first."""
+    found = [_importance(view, axis, C) for axis in view.contexts.axes]
+    return sorted(found, key=lambda importance: -importance.reward_at_stake)
+
+
+def _importance(view: View, axis: Axis, C: Floats) -> Importance:
+    ruler = axis.ruler(view.detail.levels, MOST_TRIED)
+    N = len(C)
+    L = len(ruler)
+    moved, _ = view.contexts.place(np.repeat(C, L, axis=0), (axis, np.tile(ruler.places, (N, 1))))
+    chosen = view.decide(moved)
+    # f(x(c, l'), (c, l)) for every pair of places l, l'
+    rows = np.arange(N * L).reshape(N, L)
+    true = np.repeat(rows, L, axis=1).ravel()
+    assumed = np.tile(rows, (1, L)).ravel()
+    rewards = view.mean(chosen[assumed], moved[true]).reshape(N, L, L)
+    right = np.diagonal(rewards, axis1=1, axis2=2)
+    # The chosen action is the best of some candidates only, so the one for another context can be
+    # better by a hair, and the mean slightly negative.
+    at_stake = max(0.0, float(np.mean(right[:, :, None] - rewards)))
+    return Importance(ruler, chosen.reshape(N, L, -1), at_stake)
+
+
+@dataclass(frozen=True)
+class InverseLengthscale:
+    """One over the shortest lengthscale of a coordinate, as the design had it and as the evidence
+    found it."""
+
+    name: str
+    action: bool
+    design: float
+    found: float
+
+
+def inverse_lengthscales(view: View) -> list[InverseLengthscale]:
+    """The coordinates whose kernel has a lengthscale, actions first. Empty where the kernel has
+    none."""
+    problem = view.policy.problem
+    posterior = view.policy.posterior
+    d = problem.dimension
+    column_of = list(columns(posterior.kernel, range(d)))
+    found = posterior.lengthscales
+    if len(column_of) != len(found):
+        return []
+    design = lengthscales(spread(posterior.kernel, d))
+    shift = problem.actions.dimension
+    axes = [(axis, 0) for axis in view.actions.axes]
+    axes += [(axis, shift) for axis in view.contexts.axes]
+    listed = []
+    for axis, offset in axes:
+        own = range(d)[axis.columns.start + offset : axis.columns.stop + offset]
+        picked = [i for i, column in enumerate(column_of) if column in own]
+        if picked:
+            listed.append(
+                InverseLengthscale(
+                    name=axis.title,
+                    action=offset == 0,
+                    design=1.0 / min(design[i] for i in picked),
+                    found=1.0 / min(found[i] for i in picked),
+                )
+            )
+    return listed
+
+
+def columns(kernel: Kernel, own: Sequence[int]) -> Iterator[int]:
+    """The column that each lengthscale of a kernel on the columns `own` is of, in the order of
+    `lengthscales`."""
+    if isinstance(kernel, Stationary):
+        yield from own
+    elif isinstance(kernel, Separable):
+        yield from columns(kernel.actions, own[: kernel.at])
+        assert kernel.at is not None
+        yield from columns(kernel.contexts, own[kernel.at :])
+    elif isinstance(kernel, Product | Sum):
+        for part in kernel.kernels:
+            yield from columns(part, own)
+    elif isinstance(kernel, On):
+        yield from columns(kernel.kernel, [own[int(i)] for i in kernel.columns])
+    elif isinstance(kernel, Joint | Centred):
+        yield from columns(kernel.kernel, own)
+
+
+# -- figures --------------------------------------------------------------------------------------
+
+
+def draw_importances(importances: Sequence[Importance], actions: Sequence[Axis]) -> Any:
+    """Bars: what reward hangs on each context, and how far it moves each action."""
+    names = [importance.axis.title for importance in importances]
+    figure = blank(WIDTH, 1.0 + 0.34 * len(names))
+    panels = figure.subplots(1, 1 + len(actions), sharey=True)
+    _bars(panels[0], names, [importance.reward_at_stake for importance in importances], MIDDLE)
+    panels[0].set_title("Reward at stake")
+    for panel, action in zip(panels[1:], actions, strict=True):
+        changes = [importance.action_change(action) for importance in importances]
+        if action.labels:
+            changes = [100.0 * change for change in changes]
+            panel.set_title(f"Changed {action.title}, %")
+        else:
+            panel.set_title(f"Change of {action.title}")
+        _bars(panel, names, changes, ACCENT)
+    panels[0].invert_yaxis()
+    return figure
+
+
+def draw_inverse_lengthscales(rows: Sequence[InverseLengthscale]) -> Any:
+    """Bars: how fast the reward changes with each coordinate, as found and as assumed."""
+    figure = blank(WIDTH, 1.2 + 0.36 * len(rows))
+    axes = figure.subplots()
+    at = np.arange(len(rows))
+    found = [row.found for row in rows]
+    design = [row.design for row in rows]
+    axes.barh(at - 0.19, found, 0.36, color=ACCENT, label="found by the evidence of the release")
+    axes.barh(at + 0.19, design, 0.36, color=OTHER, label="assumed by the design")
+    _name_rows(axes, [f"{row.name} (action)" if row.action else row.name for row in rows])
+    axes.set_xlabel("1 / lengthscale, per whole range of the coordinate")
+    axes.invert_yaxis()
+    figure.legend(loc="outside lower center", ncols=2, fontsize=9)
+    return figure
+
+
+def _bars(axes: Any, names: list[str], values: list[float], colour: str) -> None:
+    axes.barh(range(len(names)), values, 0.6, color=colour)
+    for y, value in enumerate(values):
+        axes.annotate(
+            f"{value:.3g}", (value, y), (5, 0), textcoords="offset points", va="center", fontsize=9
+        )
+    axes.set_xlim(0.0, 1.25 * max(*values, 1e-12))
+    _name_rows(axes, names)
+
+
+def _name_rows(axes: Any, names: list[str]) -> None:
+    axes.set_yticks(range(len(names)), names, color=INK)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=False, axis="y")
+    axes.spines["left"].set_visible(False)

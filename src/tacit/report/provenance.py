@@ -1,0 +1,125 @@
+"""How a policy was made: its public settings, and its problem as it was written down."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from html import escape
+from typing import Any
+
+from tacit._version import __version__
+from tacit.errors import InputError
+from tacit.policy import Policy
+
+MEANINGS = {
+    "records": "rounds that went in, complete or not",
+    "horizon": "rounds that were planned",
+    "budget": "what was allowed to be spent",
+    "passes": "releases from the same rounds; a second one adds what the first got wrong, or the "
+    "same again",
+    "residual_clip": "where a further pass clips residuals: rewards less what the policy before it "
+    "expects (1: rewards as they are)",
+    "tau": "regularisation, chosen before any data for the best predicted accuracy",
+    "clip": "the largest influence one record may have",
+    "unit": "whom the guarantee is for",
+    "context_share": "share of the budget that learns who really comes",
+    "plain": "whether only USCA's own statistic was released",
+    "rank": "landmarks: numbers that describe the reward function",
+}
+TITLES = {"tau": "Tau", "context_share": "Context share", "plain": "Plain release"}
+ITEMS = 12  # of a list in the problem that are shown
+
+
+def facts(policy: Policy) -> list[tuple[str, str, str]]:
+    """Name, value and meaning of each public fact, the ones people ask for first."""
+    posterior = policy.posterior
+    known = {"rank": posterior.rank} | policy.facts
+    explained = [name for name in MEANINGS if name in known]
+    others = [name for name in known if name not in MEANINGS]
+    rows = []
+    for name in explained + others:
+        title = TITLES.get(name, escape(name.replace("_", " ").capitalize()))
+        rows.append((title, _value(known[name]), MEANINGS.get(name, "")))
+    rows.append(
+        (
+            "Scale",
+            f"{posterior.scale:.3g}",
+            "variance of the reward function, found by the evidence of the release",
+        )
+    )
+    rows.append(
+        (
+            "Mean square",
+            f"{posterior.mean_square:.3g}",
+            "mean square of the rewards, or of the residuals of a further pass",
+        )
+    )
+    if policy.problem.advantage:
+        rows.append(
+            (
+                "Mean reward",
+                f"{posterior.mean_reward:.3g}",
+                "mean of the rewards, over which this page shows advantages",
+            )
+        )
+    rows.append(("Version", __version__, "of Tacit that wrote this page"))
+    return rows
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, dict):
+        given = {key: part for key, part in value.items() if part is not None}
+        return escape(", ".join(f"{key} {_value(part)}" for key, part in given.items()))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, str):
+        return escape(value)
+    return escape(json.dumps(value))
+
+
+def problem_text(policy: Policy) -> str:
+    """The problem as it was stated before any data."""
+    try:
+        return escape("\n".join(toml_lines(policy.problem.spec())).strip())
+    except InputError:
+        return "The kernel is a function of somebody's own, which cannot be written down."
+
+
+def toml_lines(table: Mapping[str, Any], path: str = "") -> Iterator[str]:
+    """A specification in the manner of TOML: one line per value, tables under their own headings.
+    Long lists are cut short, so not every result is valid TOML."""
+    tables = {key: value for key, value in table.items() if _is_table(value)}
+    for key, value in table.items():
+        if key not in tables and value is not None:
+            yield f"{key} = {_literal(value)}"
+    for key, value in tables.items():
+        name = f"{path}.{key}" if path else key
+        if isinstance(value, Mapping):
+            yield ""
+            yield f"[{name}]"
+            yield from toml_lines(value, name)
+        else:
+            for one in value:
+                yield ""
+                yield f"[[{name}]]"
+                yield from toml_lines(one, name)
+
+
+def _is_table(value: Any) -> bool:
+    """Whether it is a table, or a list of tables."""
+    if isinstance(value, list) and value:
+        return isinstance(value[0], Mapping)
+    return isinstance(value, Mapping)
+
+
+def _literal(value: Any) -> str:
+    if not isinstance(value, list | tuple):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    shown = ", ".join(_literal(item) for item in value[:ITEMS])
+    if len(value) <= ITEMS:
+        return f"[{shown}]"
+    return f"[{shown}, …]  # {len(value):,} in all"

@@ -1,0 +1,131 @@
+"""What the page says in sentences about what was found. Every name that comes from the user is
+escaped here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+
+from tacit.domains import Ball, Simplex
+from tacit.report.advantage import BAND_90
+from tacit.report.axes import Axis
+from tacit.report.findings import Findings
+from tacit.report.formatting import listed, number, percent
+from tacit.report.frames import Frame
+
+NAMED = 5  # contexts in the headline
+COUNTS = {1: "one release", 2: "two releases", 3: "three releases"}
+
+
+def headline(found: Findings) -> str:
+    """Which dose for which age and weight?"""
+    contexts = [axis.title for axis in found.view.contexts.axes]
+    if len(contexts) > NAMED:
+        contexts = [*contexts[: NAMED - 1], f"{len(contexts) - NAMED + 1} more"]
+    return f"Which {_names(found.view.actions)} for which {escape(listed(contexts))}?"
+
+
+def lead(found: Findings) -> str:
+    """What the policy chooses from what, and what it was learned from."""
+    policy = found.policy
+    span = 2 * found.view.half_range
+    low, high = policy.problem.reward_range
+    records = policy.facts.get("records")
+    learned = "It was learned from records"
+    if records is not None:
+        learned = f"It was learned from {records:,} records"
+    passes = policy.facts.get("passes", 1)
+    releases = COUNTS.get(passes, f"{passes} releases")
+    return (
+        f"This policy chooses {_ranges(found.view.actions)} from {_ranges(found.view.contexts)}. "
+        f"{learned} with rewards between {number(low, span)} and {number(high, span)}, through "
+        f"{releases} of noised numbers. This page is made from those released numbers alone."
+    )
+
+
+def in_short(found: Findings) -> list[str]:
+    """The sentences to remember."""
+    return [
+        what_matters(found),
+        how_sure(found),
+        *(_usual_choice(found, axis) for axis in found.view.actions.axes[:3]),
+    ]
+
+
+def what_matters(found: Findings) -> str:
+    """Which context matters most, and which hardly do."""
+    first = found.importances[0]
+    if found.same_for_all:
+        return (
+            "<b>No context matters much.</b> Nearly the same action is chosen for everybody, or "
+            "the choice makes hardly a difference."
+        )
+    cost = number(first.reward_at_stake, 2 * found.view.half_range)
+    name = escape(first.axis.title)
+    stake = f"a choice made for a random other value would cost {cost} of reward on average"
+    if len(found.importances) == 1:
+        return f"<b>{name}</b> matters: {stake}."
+    negligible = [importance.axis.title for importance in found.negligible]
+    others = "None of the others can be ignored."
+    if negligible:
+        others = f"Of hardly any consequence: {escape(listed(negligible))}."
+    return f"<b>{name} matters most</b>: {stake}. {others}"
+
+
+def how_sure(found: Findings) -> str:
+    """How sure the policy is that its actions beat random ones."""
+    advantage = found.advantage
+    span = 2 * found.view.half_range
+    band = BAND_90 * advantage.average_std
+    low = number(advantage.average - band, span, trim=False)
+    middle = number(advantage.average, span, trim=False)
+    high = number(advantage.average + band, span, trim=False)
+    return (
+        f"<b>In {percent(advantage.share_sure)} of contexts the policy is at least 95 % sure</b> "
+        "that its action beats a random one. On average over all contexts it expects a reward "
+        f"{middle} above random play (90 % band {low} to {high})."
+    )
+
+
+def holding(found: Findings, moving: Sequence[Axis]) -> str:
+    """A sentence about the contexts that stay in the middle, if any do."""
+    frame = found.view.contexts
+    names = {axis.name for axis in moving}
+    still = [axis for axis in frame.axes if axis.name not in names]
+    if not still or len(frame.axes) == 1:
+        return ""
+    places = [f"{axis.title} {axis.says(frame.middle[0, axis.columns])}" for axis in still]
+    sentence = f" The others stay in the middle: {escape(listed(places))}."
+    if any(isinstance(axis.part, Simplex | Ball) and axis.part.dimension > 1 for axis in still):
+        sentence += " They give way where not everything is possible together."
+    return sentence
+
+
+def _usual_choice(found: Findings, action: Axis) -> str:
+    """The range, or the labels, in which the chosen values of one action coordinate mostly lie."""
+    chosen = found.drawn(action)
+    name = escape(action.title)
+    if not action.labels:
+        low, middle, high = np.quantile(chosen, [0.05, 0.5, 0.95]).tolist()
+        between = f"{number(low, action.span)} and {number(high, action.span)}"
+        return (
+            f"<b>{name} is mostly between {between}</b> (90 % of evenly drawn contexts; median "
+            f"{number(middle, action.span)})."
+        )
+    labels, count = np.unique(chosen.astype(int), return_counts=True)
+    top = escape(action.labels[labels[np.argmax(count)]])
+    if len(labels) == 1:
+        return f"<b>{name} is always {top}</b> in evenly drawn contexts."
+    share = percent(float(count.max() / count.sum()))
+    some = f"{len(labels):,} of the {len(action.labels):,} values of {name} are chosen"
+    return f"<b>{some}</b>, most often {top} ({share})."
+
+
+def _names(frame: Frame) -> str:
+    return escape(listed(axis.title for axis in frame.axes))
+
+
+def _ranges(frame: Frame) -> str:
+    return escape(listed(f"{axis.title} ({axis.domain_says})" for axis in frame.axes))
