@@ -1,4 +1,4 @@
-"""The same data, seeds and options give the same released numbers and the same policies as before."""
+"""The same data, seeds and options give the same released numbers and policies as before."""
 
 from __future__ import annotations
 

@@ -199,8 +199,8 @@ def test_lengthscales_are_read_and_replaced_wherever_they_stand() -> None:
 def learned_policy(
     advantage: bool = False, mean_reward: float = 0.0
 ) -> tuple[tacit.Policy, Floats, Floats]:
-    """A policy with the points and the mean rewards that it learned from; `mean_reward` is added to all
-    rewards."""
+    """A policy with the points and the mean rewards that it learned from. `mean_reward` is added to
+    all rewards."""
     problem = tacit.Problem(
         kernel=Matern(2.5, 0.3), reward_range=(-1, 1), advantage=advantage, **UNIT
     )
@@ -287,8 +287,8 @@ def pairs(actions: Floats, contexts: Floats) -> list[Floats]:
 def test_the_mean_reward_is_not_taken_for_advantages(
     passes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Clipped influences are not centred over the actions: a decoder that forgets the mean reward finds
-    it in the sum."""
+    """Clipped influences are not centred over the actions: a decoder that forgets the mean reward
+    finds it in the sum."""
     aware = lost_advantage(passes, mean_reward=0.6)
     right = ReleaseParts.observation
 

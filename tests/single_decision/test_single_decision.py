@@ -400,7 +400,7 @@ def test_the_scores_of_neighbouring_studies_move_apart_by_at_most_twice_the_sens
 # -- quality --------------------------------------------------------------------------------------
 
 
-def test_with_plenty_of_data_and_budget_the_action_is_near_the_best_and_with_shuffled_rewards_it_is_not(
+def test_with_plenty_of_data_the_action_is_near_the_best_and_with_shuffled_rewards_it_is_not(
     tmp_path: Path, choices: list[tuple[np.ndarray, int]]
 ) -> None:
     """The right dose is 90 - age / 2, a reward falls from 1 to 0 within 50 of it.

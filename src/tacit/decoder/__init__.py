@@ -1,6 +1,7 @@
 """Reading released vectors: everything after the release is free.
 
-    bhat = G theta + e,   G = n E[q_s phi'],   Cov e = N = n c E[q_s q_s'] + (2 s m)^2 I,   c = E[y^2]
+    bhat = G theta + e,   G = n E[q_s phi']
+    Cov e = N = n c E[q_s q_s'] + (2 s m)^2 I,   c = E[y^2]
 
 With the prior f ~ GP(0, v k' + o) on the landmarks, f(U) = L theta, the posterior is Gaussian; `o`
 is the variance of the mean of all rewards. The expectations are over the contexts that came, as far

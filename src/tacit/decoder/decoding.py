@@ -55,7 +55,7 @@ def observations(passes: Sequence[ReleaseParts]) -> list[LinearObservation]:
 
 
 def usca_weights(release: Release) -> Floats:
-    """USCA's own estimate mubar(w) = q(w)' bhat as weights on k_U(w): no prior, no law of contexts."""
+    """USCA's own estimate mubar(w) = q(w)' bhat as weights on k_U(w): there is no prior in it."""
     design = release.design
     blocks = design.layout.split(release.released.values / 2**release.released.bits)
     return np.asarray(design.influence_map.T @ (design.clip * blocks.influences))
@@ -98,7 +98,8 @@ def _posterior(
     best = choose(kernels, U, M, z, offset, actions)
     v = best.scale
     K = v * best.kernel(U, U) + offset
-    # f(U) ~ N(0, K), z = M f(U) + noise:  E[f(U)] = K M' (I + M K M')^-1 z;  weights = Kuu^-1 E[f(U)]
+    # f(U) ~ N(0, K), z = M f(U) + noise:  E[f(U)] = K M' (I + M K M')^-1 z
+    # weights = Kuu^-1 E[f(U)]
     S = linalg.cholesky(np.eye(len(z)) + M @ K @ M.T)
     half = linalg.solve_lower(S, M @ K)
     mean = half.T @ linalg.solve_lower(S, z)

@@ -52,7 +52,7 @@ class LinearObservation:
 
 
 def innovations(passes: Sequence[LinearObservation]) -> list[LinearObservation]:
-    """What each pass over the same people says beyond those before it; their errors are independent.
+    """What each pass over the same people says beyond those before it, with independent errors.
 
     The passes share the noise of who came, so their own errors are not (`shared_noise`). With
     b = G theta + e of the passes so far, Cov e = N, and Cov(e, e2) = X, it is b2 - X' N^-1 b.

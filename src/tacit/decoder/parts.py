@@ -10,14 +10,14 @@ from tacit._typing import Floats
 from tacit.decoder.observations import LinearObservation
 from tacit.design import Design, Moments, Release
 
-# The mean square of rewards in [-1, 1]: assumed where none is released, and the least that is believed.
+# The mean square of rewards in [-1, 1] where none is released, and the least that is believed.
 USUAL_SQUARE = 0.2
 LEAST_SQUARE = 0.01
 
 
 @dataclass(frozen=True, eq=False)
 class ReleaseParts:
-    """What one release says: `b`, the sum of q_s y; counts of contexts; mean and mean square of y."""
+    """What one release says: `b` (the sum of q_s y), counts of contexts, mean and mean square of y."""
 
     design: Design
     records: int

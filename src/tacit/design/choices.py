@@ -39,7 +39,7 @@ FIRST_OF_TWO = 0.3  # of the budget
 
 
 def default_rank(horizon: int) -> int:
-    """How many landmarks at most. Measured: a million rounds teach more than 500 of them can say."""
+    """How many landmarks at most. Measured: a million rounds teach more than 500 can represent."""
     return int(np.clip(round(RANK * (horizon / FEW_ROUNDS) ** RANK_GROWTH), RANK, LARGEST_RANK))
 
 

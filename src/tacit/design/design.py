@@ -1,6 +1,7 @@
 """The design: everything that is fixed before private data is touched. All of it is public.
 
-landmarks U -> phi(w) = L^-1 k_U(w) -> q(w) = A phi(w), A'A = (T E[phi phi'] + tau I)^-1 -> clip |q| at s
+landmarks U -> phi(w) = L^-1 k_U(w) -> q(w) = A phi(w) -> clip |q| at s,
+where A'A = (T E[phi phi'] + tau I)^-1
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The finite feature map `phi(w) = L^-1 k_U(w)`, `Kuu = L L'`, and its moments over public points."""
+"""The feature map `phi(w) = L^-1 k_U(w)`, `Kuu = L L'`, and its moments over public points."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class KernelMap:
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Nystroem features on landmarks `U`: `phi(w)'phi(w')` is the kernel projected onto their span."""
+    """Nystroem features on landmarks `U`: `phi(w)'phi(w')` projects the kernel onto their span."""
 
     kernel: Kernel
     U: Floats

@@ -1,9 +1,11 @@
 """What one record writes: blocks of one vector, so that one sum and one release carry them all.
 
-    [ sqrt(a) q_s(w) y / s  |  sqrt(h / p) onehot(context)  |  sqrt(m) y  |  sqrt(e) y^2 ]    a + h + m + e = 1
+    [ sqrt(a) q_s(w) y / s  |  sqrt(h / p) onehot(context)  |  sqrt(m) y  |  sqrt(e) y^2 ]
 
-The first block is USCA's statistic. The second counts contexts, one cell in each of the `p` columns,
-so that the decoder learns who really came. The third measures the mean reward, where only
+with shares a + h + m + e = 1.
+
+The first block is USCA's statistic. The second counts contexts, one cell in each of `p` columns, so
+that the decoder learns who really came. The third measures the mean reward, where only
 advantages are learned and nothing else would; the last the mean square of the rewards, which sets
 the decoder's noise. Each block has norm at most the root of its share, so the row has norm at most
 1 and the trusted core's bound holds without a new argument. Splitting the norm is splitting the
@@ -93,5 +95,5 @@ class Layout:
         return float(np.sqrt(self.context_share / self.cells.columns))
 
     def count_noise(self, noise: float) -> float:
-        """The standard deviation of the noise in one count, given that of one entry of the vector."""
+        """The standard deviation of the noise in one count, given that in one entry of the vector."""
         return noise / self._count_weight

@@ -11,7 +11,8 @@ from tacit._typing import Floats
 from tacit.errors import InputError
 from tacit.numerics.engine import Engine
 
-# Expected standard deviations of the reward function and of rewards around it; 1 is half their range.
+# Expected standard deviations of the reward function and of rewards around it, in units of half
+# the reward range.
 SIGNAL = 0.3
 NOISE = 0.3
 
@@ -26,11 +27,13 @@ class DesignOptions:
     | `tau` | the regularisation |
     | `clip` | the largest influence of a record; `math.inf` is the paper's, without a clip |
     | `context_share` | of the budget, to learn who comes: 0.15, or 0.05 to check a generator |
-    | `signal`, `noise` | guesses of the standard deviations of the reward function and of rewards around it, in units of half the reward range |
+    | `signal` | a guess of the standard deviation of the reward function, in half reward ranges |
+    | `noise` | a guess of the standard deviation of rewards around it, in the same unit |
     | `plain` | release USCA's own statistic and nothing else, in one pass |
     | `seed` | of the design's public coins; drawn by the operating system otherwise |
     | `device` | where products are computed: "cuda" for a GPU, NumPy otherwise |
-    | `landmarks`, `public_points` | for experts: given points in unit coordinates (or how many public points to draw) |
+    | `landmarks` | for experts: the landmarks, in unit coordinates |
+    | `public_points` | for experts: public points in unit coordinates, or how many to draw |
     """
 
     rank: int | None = None
@@ -56,8 +59,8 @@ class DesignOptions:
             value = getattr(self, name)
             if not (np.isfinite(value) and value > 0):
                 raise InputError(
-                    f"{name} must be positive, got {value!r}: it is a standard deviation, 1 is half "
-                    "the reward range."
+                    f"{name} must be positive, got {value!r}: it is a standard deviation, and 1 is "
+                    "half the reward range."
                 )
         if self.context_share is not None and not 0 <= self.context_share < 0.9:
             raise InputError(

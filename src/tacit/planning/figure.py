@@ -16,7 +16,8 @@ from tacit.planning import Forecast, Plan
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 COLOURS = ("#c2410c", "#d97706", "#0b6e8f", "#3f6fb5", "#6b4fa0")
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Tacit: plan</title>
-<style>body{{font:16px/1.5 system-ui,sans-serif;max-width:960px;margin:2rem auto;padding:0 1rem;color:#1c2430}}
+<style>body{{font:16px/1.5 system-ui,sans-serif;max-width:960px;
+margin:2rem auto;padding:0 1rem;color:#1c2430}}
 img{{width:100%}}pre{{white-space:pre-wrap;font:inherit}}</style>
 <h1>Plan</h1><pre>{text}</pre>
 <img alt="Expected error against rounds and epsilon" src="data:image/svg+xml;base64,{svg}"></html>

@@ -300,7 +300,8 @@ class Plan:
         f = self.forecast
         why = {
             "rounds": "Even without privacy it would hardly do better: more rounds are what helps.",
-            "privacy": "The privacy noise is what limits it: more rounds or a larger epsilon help about equally.",
+            "privacy": "The privacy noise is what limits it: more rounds or a larger epsilon help "
+            "about equally.",
             "rank": "The landmarks are what limits it: allow a larger rank.",
             "nothing": "There is little left to gain.",
         }[f.limited_by]

@@ -1,4 +1,4 @@
-"""Residual releases: further passes over the same records, which then add only what is not known yet.
+"""Residual releases: further passes over the same records, which add what is not known yet.
 
     b2 = sum_i q_s(w_i) clip((y_i - m - f1(w_i)) / r, -1, 1)
 

@@ -37,7 +37,7 @@ def choose_clip(error: float, noise: float, mean_reward: float = 0.0) -> Clip:
 
 
 def clipping(deviations: float) -> tuple[float, float]:
-    """What clipping a normal variable at so many standard deviations leaves: of a small shift of its
+    """What clipping a normal variable at so many standard deviations leaves of a small shift of its
     mean, and of its mean square."""
     inside = math.erf(deviations / math.sqrt(2.0))
     density = math.exp(-(deviations**2) / 2.0) / math.sqrt(2.0 * math.pi)
