@@ -80,9 +80,8 @@ def violations(files: dict[str, str]) -> list[str]:
     wrong = []
     for name, source in files.items():
         own = level_of(name.removesuffix(".py"))
-        for module in sorted(imports_of(source)):
-            if level_of(module) > own:
-                wrong.append(f"{name} imports {module}")
+        later = [module for module in sorted(imports_of(source)) if level_of(module) > own]
+        wrong += [f"{name} imports {module}" for module in later]
     return wrong
 
 

@@ -95,5 +95,5 @@ class Layout:
         return float(np.sqrt(self.context_share / self.cells.columns))
 
     def count_noise(self, noise: float) -> float:
-        """The standard deviation of the noise in one count, given that in one entry of the vector."""
+        """The standard deviation of the noise in a count, given that in an entry of the vector."""
         return noise / self._count_weight
