@@ -405,7 +405,7 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def dying(work: Work, tick: Callable[[], None], *rest: Any, **options: Any) -> None:
-    """`collect_here`, until its second piece of a second pass."""
+    """`collect_here`, until its second piece of a later pass."""
     ticks = 0
 
     def counted_tick() -> None:
@@ -438,26 +438,31 @@ def test_one_pass_is_one_release(study: Path) -> None:
     assert "residual_clip" not in facts
 
 
+@pytest.mark.parametrize("passes", [2, 3])
 @pytest.mark.usefixtures("kept")
-def test_a_fit_that_dies_in_its_second_pass_gets_to_the_same_sum(
-    study: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_fit_that_dies_in_its_later_passes_gets_to_the_same_sum(
+    study: Path, monkeypatch: pytest.MonkeyPatch, passes: int
 ) -> None:
-    """Both share a ledger, so that the first release is the same."""
+    """Both share a ledger, so that the releases of earlier passes are the same. Five of the six
+    pieces of each later pass are the last that a fit saves before it dies."""
+    options = ("--passes", passes, "--save-every", 0)
+    deaths = 5 * (passes - 1)
     with monkeypatch.context() as patch:
         patch.setattr("tacit.logs.file_fit.collect_here", dying)
         exits = [
-            invoke(study, "--checkpoint", study / "killed", "--save-every", 0).exit_code
-            for _ in range(6)
+            invoke(study, "--checkpoint", study / "killed", *options).exit_code
+            for _ in range(deaths + 1)
         ]
-    assert exits == [9, 9, 9, 9, 9, 0]
-    fit(study, "--checkpoint", study / "clean", "--out", study / "clean-policy")
-    assert load_design(read_problem(study / "problem.toml").problem, study / "killed").previous
+    assert exits == [9] * deaths + [0]
+    fit(study, "--checkpoint", study / "clean", "--out", study / "clean-policy", *options)
+    problem = read_problem(study / "problem.toml").problem
+    assert len(load_design(problem, study / "killed").previous) == passes - 1
     assert load_about(study / "killed")["counted"] == {
         str(path): [[0, 2000]] for path in logs(study)
     }
     assert sum_in(study / "killed") == sum_in(study / "clean")
     assert policy_in(study / "policy") == policy_in(study / "clean-policy")
-    assert len(charges(study)) == 2
+    assert len(charges(study)) == passes
 
 
 @pytest.mark.usefixtures("kept")
