@@ -18,11 +18,12 @@ def python_blocks(text: str) -> list[str]:
 def test_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     blocks = python_blocks((ROOT / "README.md").read_text())
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     names: dict[str, Any] = {}
     for block in blocks:
         exec(compile(block, "README.md", "exec"), names)  # noqa: S102
-    assert names["best"].shape == (10, 1)
+    assert len(names["best"]["dose"]) == 2
+    assert names["study"].state.released
     assert (tmp_path / "policy" / "policy.json").exists()
 
 
