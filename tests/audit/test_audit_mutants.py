@@ -375,14 +375,14 @@ def asker(
 ) -> Callable[..., Any]:
     """`Study.ask_many` behind such a reader; `keep` decides which rows are asked at all."""
 
-    def ask(bandit: Study, contexts: Any, users: Any = None) -> Any:
-        names = bandit.problem.contexts.names
+    def ask(study: Study, contexts: Any, users: Any = None) -> Any:
+        names = study.problem.contexts.names
         rows = keep(change([[plain(cell) for cell in row] for row in rows_of(contexts, names)]))
         ids = plain_ids(users)
         if ids is not None:
             ids = ids[: len(rows)]
         columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
-        return bandit.ask_many(columns, users=ids)
+        return study.ask_many(columns, users=ids)
 
     return ask
 
