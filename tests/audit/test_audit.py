@@ -250,7 +250,7 @@ def test_the_attacks_are_sharp(printed: dict[str, Any]) -> None:
     The sampled ones fail by chance with probability below 1e-8 each. Where the event is fixed this
     was computed from binomial laws (release through a ledger: 2e-9, two cohorts: 3e-9, 4
     exponential choices: 4e-9); the others lie more than 6 standard deviations above 0.6 in
-    simulations of the attack (exponential: 6.6, the others about 7).
+    simulations of the attack (exponential: 6.3, the others 7 and more).
     """
     mechanisms = printed["mechanisms"]
     share = {item["name"]: item["lower_bound"] / item["claimed_epsilon"] for item in mechanisms}
