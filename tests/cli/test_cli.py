@@ -240,11 +240,11 @@ def test_report_writes_one_page_about_a_policy(tmp_path: Path) -> None:
     small_design(horizon=2000, rank=30).statistic().add(*records(2000)).release(ledger=ledger).save(
         study / "policy"
     )
-    told = answer("report", study / "policy", "--out", study / "deep" / "report.html")
-    assert told["private"] is True
-    assert told["records"] == 2000
-    assert [context["name"] for context in told["contexts"]] == ["age", "weight"]
-    assert told["gain_over_random_play"]["mean"] > 0
+    found = answer("report", study / "policy", "--out", study / "deep" / "report.html")
+    assert found["private"] is True
+    assert found["records"] == 2000
+    assert [context["name"] for context in found["contexts"]] == ["age", "weight"]
+    assert found["gain_over_random_play"]["mean"] > 0
     page = (study / "deep" / "report.html").read_text(encoding="utf-8")
     assert "Which dose for which age and weight?" in page
     assert "NOT PRIVATE" not in page

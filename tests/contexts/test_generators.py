@@ -43,9 +43,8 @@ TOLD = replace(UNTOLD, generator=crowded)
 
 def test_a_generator_is_checked_with_a_small_share_of_the_budget() -> None:
     def share(problem: tacit.Problem, budget: Budget, **given: Any) -> float:
-        return build_design(
-            problem, horizon=1000, budget=budget, rng=0, **given, options=DesignOptions(rank=20)
-        ).layout.context_share
+        design = build_design(problem, horizon=1000, budget=budget, rng=0, rank=20, **given)
+        return design.layout.context_share
 
     assert share(TOLD, BUDGET) == share(TOLD, BUDGET, passes=2) == CHECKING_SHARE
     assert share(UNTOLD, BUDGET) == CONTEXT_SHARE

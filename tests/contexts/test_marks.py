@@ -27,7 +27,6 @@ from tacit import (
     Budget,
     Categories,
     Design,
-    DesignOptions,
     InputError,
     Ledger,
     Matern,
@@ -203,10 +202,11 @@ def test_what_a_design_keeps_of_a_simulated_generator_marks_a_new_one() -> None:
     assert built(Design.restore(PROBLEM, unmarked.facts(), unmarked.arrays()).problem).private
 
 
-def test_a_design_of_an_earlier_version_is_taken_as_it_was() -> None:
+def test_a_design_without_its_mark_is_not_restored() -> None:
     design = built(PROBLEM)
     facts = {name: value for name, value in design.facts().items() if name != "private"}
-    assert Design.restore(PROBLEM, facts, design.arrays()).private
+    with pytest.raises(KeyError, match="private"):
+        Design.restore(PROBLEM, facts, design.arrays())
 
 
 @pytest.mark.parametrize("passes", [1, 2])
@@ -220,8 +220,8 @@ def test_a_study_with_a_simulated_generator_is_marked_also_when_opened_again(
         horizon=50,
         budget=BUDGET,
         passes=passes,
+        seed=0,
         **SMALL,
-        options=DesignOptions(seed=0),
     )
     asked = study.ask_many([[61, 74]] * 20)
     study.tell_many([decision.id for decision in asked], [0.5] * 20)
@@ -381,8 +381,8 @@ def test_a_study_refuses_its_own_sample_before_anything_is_written(tmp_path: Pat
         problem,
         horizon=500,
         budget=BUDGET,
+        seed=0,
         **SMALL,
-        options=DesignOptions(seed=0),
     )
     with pytest.raises(InputError, match="data itself"):
         study.ask_many(ARRAY)

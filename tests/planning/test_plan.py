@@ -235,10 +235,16 @@ def test_forecasts_are_plain_data(planned: Plan) -> None:
     assert keys | {"clip", "limited_by"} <= set(json.loads(json.dumps(planned.forecast.to_json())))
 
 
-@pytest.mark.parametrize("wrong", [{"horizon": 0}, {"signal": 0.0}, {"noise": float("nan")}])
-def test_wrong_arguments_are_said_plainly(wrong: dict[str, float]) -> None:
-    with pytest.raises(InputError):
-        plan(PROBLEM, **({"horizon": 100, "budget": BUDGET} | wrong))  # type: ignore[arg-type]
+@pytest.mark.parametrize("horizon", [0, -1, 1.5])
+def test_a_wrong_horizon_is_said_plainly(horizon: Any) -> None:
+    with pytest.raises(InputError, match="horizon must be"):
+        plan(PROBLEM, horizon=horizon, budget=BUDGET)
+
+
+@pytest.mark.parametrize("wrong", [{"signal": 0.0}, {"noise": float("nan")}, {"rank": 0}])
+def test_wrong_options_are_said_plainly(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="must be"):
+        DesignOptions(**wrong)
 
 
 def test_the_name_plan_stays_a_function_whatever_was_imported(planned: Plan) -> None:

@@ -18,7 +18,7 @@ from tacit.logs.storage import damaged, read, write
 from tacit.problem import Problem
 from tacit.statistic import Statistic
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 @dataclass(frozen=True)
