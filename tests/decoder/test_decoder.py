@@ -216,7 +216,8 @@ def learned_policy(
 
 
 def test_draws_from_the_posterior_have_its_mean_and_spread() -> None:
-    """300 draws at 50 points: standardised means are normal with 1/sqrt(300); 7 of them is never."""
+    """300 draws at 50 points: standardised means are normal with 1/sqrt(300). Seven
+    standard deviations never happen."""
     policy, W, _ = learned_policy()
     at = (W[:50, :1], W[:50, 1:])
     rng = np.random.default_rng(0)

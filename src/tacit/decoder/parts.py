@@ -17,7 +17,7 @@ LEAST_SQUARE = 0.01
 
 @dataclass(frozen=True, eq=False)
 class ReleaseParts:
-    """What one release says: the sum `b` of q_s y, counts of contexts, mean and mean square of y."""
+    """One release: the sum `b` of q_s y, counts of contexts, mean and mean square of y."""
 
     design: Design
     records: int
