@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tacit
-from helpers import BUDGET, records, small_design
+from helpers import BUDGET, records, small_design, sqlite
 from tacit import InputError, StateError, Statistic
 from tacit.kernels import sees_batches
 
@@ -246,3 +247,15 @@ def test_an_interrupted_add_adds_nothing() -> None:
         statistic.add(*records(600), progress=interrupt)
     assert statistic.records == 0
     assert not any(total(statistic))
+
+
+def test_a_ledger_may_be_named_by_its_url(tmp_path: Path) -> None:
+    """It is made for the budget of all passes, opened if it is there, and charged like any."""
+    url = sqlite(tmp_path, "ledger.db")
+    design = small_design(plain=False, passes=2)
+    policy = design.statistic().add(*records(300)).release(ledger=url, request="first")
+    ledger = tacit.Ledger.open(url)
+    assert ledger.budget == BUDGET
+    assert [charge.request for charge in ledger.charges()] == ["first"]
+    again = design.statistic().add(*records(300)).release(ledger=ledger, request="first")
+    assert np.array_equal(again.posterior.weights, policy.posterior.weights)

@@ -15,6 +15,7 @@ from tacit.core import (
     Ledger,
     PrivateSum,
     Released,
+    as_ledger,
     private_sum,
     release_gaussian,
     simulate_gaussian,
@@ -129,15 +130,17 @@ class Statistic:
         self._sum.merge(other._sum)
         return self
 
-    def release(self, *, ledger: Ledger, request: str | None = None) -> Policy:
+    def release(self, *, ledger: Ledger | str, request: str | None = None) -> Policy:
         """Spends the design's budget from `ledger` and returns the policy.
 
+        `ledger` may be a URL, where a ledger is made for all passes of the design if there is none.
         The same request on the same ledger returns the same policy, never a fresh draw. Without a
         `request` each statistic has its own.
         """
         about = {"design": self.design.fingerprint, "budget": str(self.design.budget)}
+        account = as_ledger(ledger, self.design.total_budget)
         released = release_gaussian(
-            self._sum, self.design.budget, ledger, request or self._request, about
+            self._sum, self.design.budget, account, request or self._request, about
         )
         return self._policy(released)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.core import Ledger, integer_weights, release_choice
+from tacit.core import Ledger, as_ledger, integer_weights, release_choice
 from tacit.core.selection import checked
 from tacit.errors import InputError
 from tacit.single_decision.scoring import score_weights
@@ -21,7 +21,7 @@ def release_decision(
     context: Any,
     *,
     epsilon: float,
-    ledger: Ledger,
+    ledger: Ledger | str,
     request: str | None = None,
     candidates: int = 1024,
 ) -> Any:
@@ -57,7 +57,7 @@ def release_decision(
         statistic._sum,
         theta,
         epsilon,
-        ledger,
+        as_ledger(ledger, design.total_budget),
         request or f"decide-{secrets.token_hex(8)}",
         {"design": design.fingerprint},
         binding=hashlib.blake2b(visitor.astype("<f8").tobytes(), digest_size=16).hexdigest(),
