@@ -31,11 +31,12 @@ def gaussian_scale(sensitivity: int, rho: float, measure: str = GAUSSIAN) -> flo
 
 def gaussian_measurement(size: int, scale: float) -> Any:
     """OpenDP's discrete Gaussian on `size` int64 values under the L2 distance, priced in zCDP."""
-    import opendp.prelude as dp
+    # Not opendp.prelude: it loads scikit-learn and pandas where they are installed, for seconds.
+    from opendp import domains, measurements, metrics, mod
 
-    dp.enable_features("contrib")
-    domain = dp.vector_domain(dp.atom_domain(T="i64"), size=size)
-    return dp.m.make_gaussian(domain, dp.l2_distance(T="i64"), scale)
+    mod.enable_features("contrib")
+    domain = domains.vector_domain(domains.atom_domain(T="i64"), size=size)
+    return measurements.make_gaussian(domain, metrics.l2_distance(T="i64"), scale)
 
 
 def discrete_gaussian(total: NDArray[np.int64], event: Gaussian) -> NDArray[np.int64]:

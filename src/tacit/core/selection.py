@@ -104,21 +104,21 @@ def noisy_max(scores: Integers, event: Exponential | PermuteAndFlip, delta: int)
 def selection_measurement(size: int, event: Exponential | PermuteAndFlip, delta: int) -> Any:
     """OpenDP's noisy max at the smallest scale, 2 delta / epsilon, that its own privacy map prices
     within `event`."""
-    import opendp.prelude as dp
+    from opendp import domains, measurements, measures, metrics, mod
 
-    dp.enable_features("contrib")
-    domain = dp.vector_domain(dp.atom_domain(T="i64"), size=size)
-    metric = dp.linf_distance(T="i64")
+    mod.enable_features("contrib")
+    domain = domains.vector_domain(domains.atom_domain(T="i64"), size=size)
+    metric = metrics.linf_distance(T="i64")
     composed = isinstance(event, Exponential)
     if composed:  # under zCDP OpenDP's noisy max is the exponential mechanism
-        measure = dp.zero_concentrated_divergence()
+        measure = measures.zero_concentrated_divergence()
         limit = Fraction(event.epsilon) ** 2 / 8
     else:  # under pure DP it is permute-and-flip
-        measure = dp.max_divergence()
+        measure = measures.max_divergence()
         limit = Fraction(event.epsilon)
     scale = 2.0 * delta / event.epsilon
     for _ in range(64):
-        measurement: Any = dp.m.make_noisy_max(domain, metric, measure, scale)
+        measurement: Any = measurements.make_noisy_max(domain, metric, measure, scale)
         if Fraction(measurement.map(d_in=delta)) <= limit:
             return measurement
         scale = math.nextafter(scale, math.inf)
