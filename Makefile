@@ -25,6 +25,7 @@ bench: $(VENV)/.test
 	$(BIN)/python -m tacit_lab.benchmarks.reference
 	$(BIN)/python -m tacit_lab.benchmarks.speed
 	$(BIN)/tacit bench
+	$(BIN)/pytest -m slow
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

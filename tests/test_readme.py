@@ -17,6 +17,7 @@ def python_blocks(text: str) -> list[str]:
 
 def test_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tacit.design.choices.RANK", 80)  # 500 would take its time
     blocks = python_blocks((ROOT / "README.md").read_text())
     assert len(blocks) == 3
     names: dict[str, Any] = {}

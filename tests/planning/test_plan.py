@@ -17,6 +17,7 @@ from tacit.core import integer_weights
 from tacit.core.selection import sensitivity
 from tacit.design.choices import default_rank
 from tacit.kernels import Matern
+from tacit.passes import release_passes, simulate_with
 from tacit.planning import Forecast, Plan, plan
 from tacit.single_decision.scoring import score_weights
 
@@ -31,7 +32,7 @@ PROBLEM = tacit.Problem(
 
 @pytest.fixture(scope="module")
 def planned() -> Plan:
-    return plan(PROBLEM, horizon=3000, budget=BUDGET, options=DesignOptions(noise=0.1, rank=250))
+    return plan(PROBLEM, horizon=3000, budget=BUDGET, options=DesignOptions(noise=0.1, rank=120))
 
 
 def test_the_forecast_lies_between_its_two_horizons(planned: Plan) -> None:
@@ -94,17 +95,9 @@ def functions_of_the_prior(seed: int, count: int) -> tuple[Floats, Floats]:
     return points, 0.3 * np.linalg.cholesky(K) @ rng.normal(size=(len(points), count))
 
 
-def released(
-    design: tacit.Design, points: Floats, y: Floats, rng: np.random.Generator
-) -> tacit.Policy:
-    statistic = design.statistic()
-    statistic.add_points(points, y)
-    return statistic.simulate_release(rng)
-
-
 def played(rounds: int, passes: int, rank: int | None = None) -> float:
-    """The mean error of policies for 24 functions of the prior, played for real."""
-    points, values = functions_of_the_prior(0, 24)
+    """The mean error of policies for 16 functions of the prior, played for real."""
+    points, values = functions_of_the_prior(0, 16)
     rng = np.random.default_rng(1)
     design = tacit.Design.build(
         PROBLEM,
@@ -118,9 +111,13 @@ def played(rounds: int, passes: int, rank: int | None = None) -> float:
     for f in values.T:
         at = rng.integers(len(points), size=rounds)
         y = np.clip(f[at] + 0.1 * rng.normal(size=rounds), -1, 1)
-        policy = released(design, points[at], y, rng)
-        if passes == 2:
-            policy = released(tacit.refine(policy), points[at], y, rng)
+
+        def collect(design: tacit.Design, at: Any = at, y: Floats = y) -> tacit.Statistic:
+            statistic = design.statistic()
+            statistic.add_points(points[at], y)
+            return statistic
+
+        policy = release_passes(design, collect, simulate_with(rng))
         contexts = np.linspace(0, 1, 41).reshape(-1, 1)
         chosen = np.rint(policy.decide_points(contexts)[:, 0] * 40).astype(int)
         table = f.reshape(41, 41)  # (action, context)
@@ -130,7 +127,7 @@ def played(rounds: int, passes: int, rank: int | None = None) -> float:
 
 @pytest.mark.parametrize("passes", [1, 2])
 def test_what_was_planned_is_what_happens(passes: int) -> None:
-    """Mean errors agree within 40 % (the standard error of what happens is about 11 %)."""
+    """Mean errors agree within 40 % (the standard error of what happens is about 14 %)."""
     expected = plan(
         PROBLEM, horizon=3000, budget=BUDGET, passes=passes, options=DesignOptions(noise=0.1)
     ).forecast.expected_error
@@ -168,6 +165,7 @@ def test_what_was_planned_is_what_single_decisions_do(known: bool) -> None:
     assert 0.6 < np.mean(errors) / expected < 1.4
 
 
+@pytest.mark.slow
 def test_what_was_planned_is_what_happens_with_few_landmarks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -210,15 +208,17 @@ def test_many_rounds_get_more_landmarks() -> None:
     ]
 
 
-@pytest.mark.parametrize("kind", ["png", "svg", "html"])
-def test_the_trade_off_is_drawn(kind: str, tmp_path: Path) -> None:
-    from tacit.planning.figure import draw
+def test_the_trade_off_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tacit.planning import figure
 
+    monkeypatch.setattr(figure, "EPSILONS", figure.EPSILONS[:2])
+    monkeypatch.setattr(figure, "COLOURS", figure.COLOURS[:2])
     small = plan(PROBLEM, horizon=500, budget=BUDGET, options=DesignOptions(rank=30))
-    path = draw(small, tmp_path / f"plan.{kind}")
-    assert path.stat().st_size > 5000
+    for kind in ("png", "svg", "html"):
+        path = figure.draw(small, tmp_path / f"plan.{kind}")
+        assert path.stat().st_size > 5000
     with pytest.raises(InputError, match="should end in"):
-        draw(small, tmp_path / "plan.doc")
+        figure.draw(small, tmp_path / "plan.doc")
 
 
 def test_forecasts_are_plain_data(planned: Plan) -> None:
@@ -262,7 +262,7 @@ def test_a_range_of_lengthscales_is_a_mixture_of_easy_and_hard(planned: Plan) ->
             horizon=3000,
             budget=BUDGET,
             lengthscales=span,
-            options=DesignOptions(noise=0.1),
+            options=DesignOptions(noise=0.1, rank=120),
         ).forecast.expected_error
         for span in ((1.0, 1.0), (0.15, 0.15), (0.15, 1.0))
     )

@@ -248,7 +248,7 @@ def test_noisy_rewards_are_added_once_more_and_nothing_is_lost(
     assert two < 1.15 * one
 
 
-@pytest.mark.parametrize("passes", [2, 3])
+@pytest.mark.parametrize("passes", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_intervals_of_several_passes_cover_the_truth(passes: int) -> None:
     """12 functions, 300 places each: 85 to 95 % of the truth is inside, though all passes saw the
     same noise."""
