@@ -225,6 +225,10 @@ class Study:
 
         The study goes on. The same `request` returns the same decision, free of charge.
         """
+        if request in requests(self.design, RELEASE):
+            raise InputError(
+                f"request {request!r} is that of the study's own release: choose another."
+            )
         statistic = self._statistic(self.asked)
         return release_decision(
             statistic,
