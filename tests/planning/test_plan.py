@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -237,8 +238,10 @@ def test_forecasts_are_plain_data(planned: Plan) -> None:
 
 @pytest.mark.parametrize("wrong", [{"horizon": 0}, {"signal": 0.0}, {"noise": float("nan")}])
 def test_wrong_arguments_are_said_plainly(wrong: dict[str, float]) -> None:
+    given: dict[str, Any] = dict(wrong)
+    horizon = given.pop("horizon", 100)
     with pytest.raises(InputError):
-        plan(PROBLEM, **({"horizon": 100, "budget": BUDGET} | wrong))  # type: ignore[arg-type]
+        plan(PROBLEM, horizon=horizon, budget=BUDGET, options=DesignOptions(**given))
 
 
 def test_the_name_plan_stays_a_function_whatever_was_imported(planned: Plan) -> None:
