@@ -231,7 +231,13 @@ class Study:
             raise InputError(
                 f"request {request!r} is that of the study's own release: choose another."
             )
-        statistic = self._statistic(self.asked)
+        state = self.state
+        if state.closed and not state.released:
+            raise StateError(
+                "a release of this study was begun and is not finished: call release() first, so "
+                "that no decision takes what its later passes will spend."
+            )
+        statistic = self._statistic(state.asked)
         return release_decision(
             statistic,
             context,
