@@ -27,7 +27,6 @@ from tacit import (
     Budget,
     Categories,
     Design,
-    DesignOptions,
     InputError,
     Ledger,
     Matern,
@@ -221,7 +220,7 @@ def test_a_study_with_a_simulated_generator_is_marked_also_when_opened_again(
         budget=BUDGET,
         passes=passes,
         **SMALL,
-        options=DesignOptions(seed=0),
+        rng=0,
     )
     asked = study.ask_many([[61, 74]] * 20)
     study.tell_many([decision.id for decision in asked], [0.5] * 20)
@@ -382,7 +381,7 @@ def test_a_study_refuses_its_own_sample_before_anything_is_written(tmp_path: Pat
         horizon=500,
         budget=BUDGET,
         **SMALL,
-        options=DesignOptions(seed=0),
+        rng=0,
     )
     with pytest.raises(InputError, match="data itself"):
         study.ask_many(ARRAY)
