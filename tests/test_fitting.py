@@ -27,6 +27,7 @@ from tacit import (
     Problem,
     RequestConflictError,
     RunOptions,
+    StateError,
 )
 from tacit.passes import release_on, release_passes
 from test_readme import python_blocks
@@ -397,3 +398,61 @@ def test_the_page_about_files_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     exec(compile(steps, "docs/files.md", "exec"), names)  # noqa: S102
     assert names["policy"].guarantee.epsilon == pytest.approx(1.0, abs=1e-5)
     assert charges(sqlite(tmp_path, "steps.db")) == ["study/pass 1", "study"]
+
+
+# -- names, numbers and ledgers ------------------------------------------------------------------
+
+
+def test_columns_of_a_frame_may_have_numbers_for_names(tmp_path: Path) -> None:
+    """`frame[0]` is a row to some libraries."""
+    table = log()
+    del table["diary"]
+    frame = pd.DataFrame(table)
+    named = fit(frame, sqlite(tmp_path))
+    numbered = frame.set_axis(range(frame.shape[1]), axis=1)
+    run = RunOptions(columns=dict(zip(table, numbered.columns, strict=True)))
+    # the same ledger answers, because it is the same fit
+    assert weights(fit(numbered, sqlite(tmp_path), run=run)) == weights(named)
+
+
+@pytest.mark.parametrize("given", [{"reward": "dose"}, {"user": "reward"}])
+def test_rewards_are_a_column_of_their_own(given: dict[str, str], tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="the column of rewards"):
+        fit(log(), sqlite(tmp_path), **given)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_horizon_may_be_an_integer_of_numpy(tmp_path: Path) -> None:
+    policy = fit(log(), sqlite(tmp_path), run=RunOptions(horizon=np.int64(500)))  # type: ignore[arg-type]
+    assert policy.facts["horizon"] == 500
+    policy.save(tmp_path / "policy")
+
+
+def test_a_plain_release_is_not_taken_for_another(tmp_path: Path) -> None:
+    """A plain design and one without counts have the same landmarks and whitening, and write rows
+    of different lengths."""
+    plain = DesignOptions(rank=12, public_points=1000, plain=True)
+    uncounted = DesignOptions(rank=12, public_points=1000, context_share=0.0)
+    fit(log(), sqlite(tmp_path), options=plain, passes=1)
+    with pytest.raises(BudgetError):
+        fit(log(), sqlite(tmp_path), options=uncounted, passes=1)
+
+
+def test_a_second_pass_is_not_charged_to_another_ledger(tmp_path: Path) -> None:
+    """Each of two ledgers would hold a part of what was spent, and let the rest be spent again."""
+    path = as_parquet(log(), tmp_path)
+
+    def stop(what: str, done: int, total: int) -> None:
+        if what == "pass 2":
+            raise SystemExit(9)
+
+    kept = tmp_path / "fit.partial"
+    one = f"sqlite:///{tmp_path / 'one.db'}"
+    with pytest.raises(SystemExit):
+        fit(path, one, run=RunOptions(checkpoint=kept, progress=stop))
+    other = Ledger.create(f"sqlite:///{tmp_path / 'other.db'}", BUDGET)
+    with pytest.raises(StateError, match=r"pass 1 .* was not charged to this ledger"):
+        fit(path, other, run=RunOptions(checkpoint=kept))
+    assert not other.charges()
+    policy = fit(path, one, run=RunOptions(checkpoint=kept))
+    assert policy.guarantee.rho == pytest.approx(Ledger.open(one).spent)

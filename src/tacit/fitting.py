@@ -148,7 +148,7 @@ def _columns(data: Any, columns: LogColumns) -> dict[str, Any]:
             f"paths, got {type(data).__name__}."
         ) from None
     _require_names(frame.columns, columns)
-    return {name: frame[column].to_native() for name, column in columns.called.items()}
+    return {name: frame.get_column(column).to_native() for name, column in columns.called.items()}
 
 
 def _require_names(have: Sequence[Any], columns: LogColumns) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from tacit.core import Budget, Ledger, release_event
 from tacit.design import Design
 from tacit.design.choices import pass_budgets
-from tacit.errors import RequestConflictError
+from tacit.errors import RequestConflictError, StateError
 from tacit.policy import Policy
 from tacit.residual.refine import refine
 from tacit.statistic import Statistic
@@ -64,13 +64,28 @@ def requests(design: Design, request: str) -> dict[str, Budget]:
     if design.remaining_budget is not None:
         budgets += pass_budgets(design.remaining_budget, design.passes_left)
     done = len(design.previous)
-    names = [f"{request}/pass {done + i + 1}" for i in range(len(budgets) - 1)]
+    names = [_early(request, done + i) for i in range(len(budgets) - 1)]
     return dict(zip([*names, request], budgets, strict=True))
+
+
+def _early(request: str, before: int) -> str:
+    """The request of a pass that is not the last, after so many others."""
+    return f"{request}/pass {before + 1}"
 
 
 def require_room(ledger: Ledger, design: Design, request: str) -> None:
     """Fails unless the ledger can pay for this pass and all after it. What was charged already
-    under the same requests is free."""
+    under the same requests is free.
+
+    The passes before this one must have been charged here, too: another ledger would hold a part
+    of what was spent on these records, and let the rest be spent again.
+    """
+    for i in range(len(design.previous)):
+        if ledger.receipt(_early(request, i)) is None:
+            raise StateError(
+                f"pass {i + 1} of request {request!r} was not charged to this ledger: go on with "
+                "the one that it was charged to."
+            )
     planned = requests(design, request)
     due = {name: budget for name, budget in planned.items() if ledger.receipt(name) is None}
     if due and request not in due:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -232,6 +233,19 @@ def test_help_teaches_and_version_tells() -> None:
     for command in ("demo", "fit", "decide", "ledger", "version"):
         assert command in tacit("--help").stdout
     assert answer("version")["opendp"] >= "0.16"
+
+
+def test_a_broken_command_of_somebody_else_is_named_and_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    about = tmp_path / "broken-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[tacit.commands]\noops = broken_module:oops\n")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
+    done = tacit("version", "--json")
+    assert "the command oops of another distribution cannot be loaded" in done.stderr
+    assert "tacit" in json.loads(done.stdout)
 
 
 def test_report_writes_one_page_about_a_policy(tmp_path: Path) -> None:

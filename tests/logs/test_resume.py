@@ -166,6 +166,31 @@ def test_a_fit_that_dies_after_every_piece_gets_to_the_same_sum(study: Path) -> 
     }
 
 
+@pytest.mark.parametrize("saves", range(2, 9))
+def test_a_save_that_fails_once_counts_no_row_twice(
+    study: Path, monkeypatch: pytest.MonkeyPatch, saves: int
+) -> None:
+    """A full disk, say. After the last piece of a file its sum is merged, and must not be taken for
+    that of a damaged file. The horizon has room for rows that count twice."""
+    calls = 0
+    save = Checkpoint.save
+
+    def failing(checkpoint: Checkpoint, work: Work) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == saves:
+            raise InputError("it cannot be written")
+        save(checkpoint, work)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoint, "save", failing)
+        with pytest.raises(InputError, match="it cannot be written"):
+            run(study, "full", horizon=3 * ROWS)
+    assert run(study, "full", horizon=3 * ROWS).statistic.records == ROWS
+    run(study, "clean", horizon=3 * ROWS)
+    assert sum_in(study / "full") == sum_in(study / "clean")
+
+
 def test_sums_without_notes_of_what_is_in_them_would_be_noticed(
     study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

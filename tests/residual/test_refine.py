@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ from tacit.core.budget import GAUSSIAN, UNITS, ZCDP
 from tacit.decoder import LinearObservation, ReleaseParts, WhitenedObservation, decode
 from tacit.decoder.context_law import ContextCounts, moments_given
 from tacit.decoder.decoding import observations
-from tacit.decoder.observations import combined, innovations, shared_noise
+from tacit.decoder.observations import combined, correlation, innovations, shared_noise
 from tacit.design import Release
 from tacit.design.choices import pass_budgets
 from tacit.kernels import Matern
@@ -315,7 +316,7 @@ def test_innovations_are_the_joint_observation_whitened_block_by_block(
     rng = np.random.default_rng(seed)
     rank = 4
     root = rng.normal(size=(rank, rank))
-    squares = sorted(rng.random(count) + 0.05, reverse=True)
+    squares = rng.random(count) + 0.05
     passes = []
     for square in squares:
         sampling = root @ root.T
@@ -333,9 +334,37 @@ def test_innovations_are_the_joint_observation_whitened_block_by_block(
 def _covariance(passes: list[LinearObservation], i: int, j: int) -> Floats:
     if i == j:
         return passes[i].N
-    if i < j:
-        return shared_noise(passes[i], passes[j])
-    return shared_noise(passes[j], passes[i]).T
+    if i > j:
+        return _covariance(passes, j, i).T
+    steps = [correlation(passes[k], passes[k + 1]) for k in range(i, j)]
+    return shared_noise(passes[i], passes[j], math.prod(steps))
+
+
+@given(st.lists(st.floats(1e-4, 1.0), min_size=2, max_size=8))
+def test_whatever_mean_squares_are_estimated_innovations_have_a_covariance(
+    squares: list[float],
+) -> None:
+    """Also where residuals seem to grow from one pass to another, and privacy noise is too small to
+    make up for it: a policy that was paid for can be decoded."""
+    sampling = np.diag([1.0, 0.5, 0.01])
+    passes = []
+    for square in squares:
+        noise = square * sampling + 1e-8 * np.eye(3)
+        passes.append(LinearObservation(np.ones(3), np.eye(3), noise, sampling, square))
+    for each in innovations(passes):
+        assert np.linalg.eigvalsh(each.N).min() > 0
+
+
+def test_a_later_pass_shares_what_both_have_of_the_first() -> None:
+    """Where residuals become smaller, E[y1 y3] is the mean square of the third pass, as if there
+    were no second one."""
+    unit = np.eye(2)
+    first, second, third = (
+        LinearObservation(np.ones(2), unit, 2 * unit, unit, square) for square in (0.5, 0.2, 0.1)
+    )
+    through = correlation(first, second) * correlation(second, third)
+    assert through == pytest.approx(correlation(first, third))
+    assert shared_noise(first, third, through) == pytest.approx(0.1 * unit)
 
 
 def test_releases_of_other_people_are_independent_observations(first: Design) -> None:

@@ -290,3 +290,38 @@ def test_two_processes_share_a_study(tmp_path: Path) -> None:
     ids = {d.id for pair in ((study.ask(HERE), other.ask(HERE)) for _ in range(5)) for d in pair}
     assert len(ids) == 10
     assert study.asked == other.asked == 10
+
+
+@pytest.mark.parametrize("request_id", ["release", "release/pass 1"])
+def test_a_decision_cannot_take_the_name_of_the_release(tmp_path: Path, request_id: str) -> None:
+    """The study would look released, and could never be."""
+    tacit.Ledger.create(sqlite(tmp_path), tacit.Budget(epsilon=3.0, delta=1e-6), mixed=True)
+    study = make(tmp_path)
+    study.tell(study.ask(HERE), 0.5)
+    with pytest.raises(InputError, match="the study's own release"):
+        study.release_decision(HERE, epsilon=0.1, request=request_id)
+    assert not study.ledger.charges()
+    assert not study.state.released
+    study.release()
+    assert study.state.released
+
+
+def test_while_a_release_is_under_way_no_decision_takes_its_budget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise pass 1 is spent, pass 2 does not fit any more, and there is never a policy."""
+    tacit.Ledger.create(sqlite(tmp_path), tacit.Budget(epsilon=3.0, delta=1e-6), mixed=True)
+    study = make(tmp_path)
+    study.tell(study.ask(HERE), 0.5)
+
+    def crash(*arguments: Any, **named: Any) -> Any:
+        raise SystemExit(9)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tacit.study.study.refine", crash)
+        with pytest.raises(SystemExit):
+            study.release()
+    with pytest.raises(StateError, match="begun and is not finished"):
+        study.release_decision(HERE, epsilon=0.1)
+    study.release()
+    study.release_decision(HERE, epsilon=0.1)

@@ -37,7 +37,18 @@ app.add_typer(ledger.app, name="ledger")
 # Commands of other installed distributions, such as those of tacit-lab: an entry point is a
 # function, or an app.
 for _entry in sorted(entry_points(group="tacit.commands"), key=lambda entry: entry.name):
-    _command = _entry.load()
+    try:
+        _command = _entry.load()
+    except Exception as _error:  # somebody else's mistake is no reason to be without `tacit fit`
+        err.print(
+            f"tacit: the command {_entry.name} of another distribution cannot be loaded "
+            f"({type(_error).__name__}): update or uninstall it.",
+            style="red",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )
+        continue
     if isinstance(_command, typer.Typer):
         app.add_typer(_command, name=_entry.name)
     else:

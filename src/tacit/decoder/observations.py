@@ -56,13 +56,22 @@ def innovations(passes: Sequence[LinearObservation]) -> list[LinearObservation]:
 
     The passes share the noise of who came, so their own errors are not (`shared_noise`). With
     b = G theta + e of the passes so far, Cov e = N, and Cov(e, e2) = X, it is b2 - X' N^-1 b.
+
+    Correlations of passes that are further apart are products of those of neighbours. They are what
+    `correlation` says of such a pair where residuals become smaller from pass to pass. Where
+    estimates of their mean squares do not, correlations pair by pair can be those of no
+    covariance at all, which cannot be inverted; products always belong to one.
     """
     b = passes[0].b
     G = passes[0].G
     N = passes[0].N
     found = [passes[0]]
+    correlations: list[float] = []  # of the shared noise of a pass and of each one before it
     for i, following in enumerate(passes[1:], start=1):
-        X = np.vstack([shared_noise(earlier, following) for earlier in passes[:i]])
+        step = correlation(passes[i - 1], following)
+        correlations = [step * before for before in correlations] + [step]
+        shares = zip(passes[:i], correlations, strict=True)
+        X = np.vstack([shared_noise(earlier, following, share) for earlier, share in shares])
         R = linalg.cholesky(N)
         half = linalg.solve_lower(R, X)
         beyond = replace(
@@ -86,14 +95,19 @@ def combined(observations: Sequence[LinearObservation]) -> WhitenedObservation:
     return found
 
 
-def shared_noise(first: LinearObservation, second: LinearObservation) -> Floats:
+def correlation(first: LinearObservation, second: LinearObservation) -> float:
+    """Of what records add in two passes, `y1` and `y2`: E[y1 y2] over the root of E[y1^2] E[y2^2].
+
+    E[y1 y2] is the mean square of the second, which is a residual: what is left of the first.
+    """
+    return min(math.sqrt(second.mean_square / first.mean_square), MOST_CORRELATED)
+
+
+def shared_noise(first: LinearObservation, second: LinearObservation, correlation: float) -> Floats:
     """The covariance of the errors of two passes over the same people: E[y1 y2] n E[q1 q2'].
 
-    Records add `y1` in the first pass and `y2` in the second. The first factor is the mean square
-    of the second, which is a residual: what is left of the first. Influences of both passes have
-    the same eigenvectors, up to clipping, and then the second factor is the product of the roots of
-    their own second moments.
+    Influences of both passes have the same eigenvectors, up to clipping, and then the second factor
+    is the product of the roots of their own second moments.
     """
-    bound = MOST_CORRELATED * math.sqrt(first.mean_square * second.mean_square)
-    square = min(second.mean_square, bound)
+    square = correlation * math.sqrt(first.mean_square * second.mean_square)
     return square * linalg.root(first.sampling) @ linalg.root(second.sampling)

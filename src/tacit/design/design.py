@@ -85,7 +85,9 @@ class Design:
         """
         options = options or DesignOptions()
         _check(horizon, budget, passes)
+        horizon = int(horizon)  # NumPy's integers cannot be written as JSON
         private_sum(Encoding(size=1, horizon=horizon), unit)  # an unknown unit fails here
+        passes = int(passes)
         if budget.pure or options.plain:
             passes = 1  # a pure budget pays for no release; a plain one says too little to go on
         own = pass_budget(budget, passes)
@@ -269,6 +271,8 @@ class Design:
             self.layout.context_share,
             numbers,
         ]
+        if not self.layout.square_share and not self.budget.pure:
+            named.append("plain")  # otherwise it has the name of a design with context_share=0
         digest.update(json.dumps(named).encode())
         return digest.hexdigest()[:32]
 
@@ -342,7 +346,7 @@ class Design:
         previous: tuple[Release, ...],
     ) -> Design:
         sample = arrays.get("generator_sample")
-        private = bool(facts["private"])
+        private = bool(facts.get("private", True))  # earlier versions did not say
         if problem.generator is None and sample is not None:
             problem = replace(problem, generator=Drawn(sample, private))
         features = Features(problem.k, arrays["landmarks"], arrays["cholesky"])

@@ -32,6 +32,11 @@ class LogColumns:
     def of(
         cls, names: tuple[str, ...], reward: str, user: str | None, called: Mapping[str, str]
     ) -> LogColumns:
+        if reward in names or reward == user:
+            raise InputError(
+                f"the column of rewards, {reward!r}, is also one of the actions, the contexts or "
+                "the users: name another, or map it by --column, in Python RunOptions(columns=...)."
+            )
         every = (*names, reward)
         if user is not None:
             every += (user,)

@@ -96,16 +96,21 @@ class Work:
         self._counted[path] = counted
         if counted == [(0, span.file.rows)]:
             span.file.require_unchanged()
-            self.statistic.merge(self.parts.pop(path))
+            self.statistic.merge(self.parts[path])
+            del self.parts[path]
 
     @contextmanager
     def whole(self, file: LogFile) -> Iterator[None]:
-        """A file that cannot be read to its end counts with none of its rows."""
+        """A file that cannot be read to its end counts with none of its rows.
+
+        One that was read to its end is merged already, and has no part any more: it stays counted,
+        whatever fails then. Otherwise its rows would be read again, and count twice.
+        """
         try:
             yield
         except TacitError:
-            self.parts.pop(file.path, None)
-            self._counted.pop(file.path, None)
+            if self.parts.pop(file.path, None) is not None:
+                self._counted.pop(file.path, None)
             raise
 
     # -- to go on later ---------------------------------------------------------------------------

@@ -134,6 +134,7 @@ class Study:
     @property
     def state(self) -> StudyState:
         """Where the study stands: what is public, and nothing else."""
+        closed = self._store.closed()
         return StudyState(
             asked=self.asked,
             horizon=self.horizon,
@@ -142,8 +143,9 @@ class Study:
             counted_in=measured_in(self.ledger.budget),
             spent=self.ledger.spent,
             remaining=self.ledger.remaining,
-            closed=self._store.closed(),
-            released=self.ledger.stored(RELEASE) is not None,
+            closed=closed,
+            # somebody else who spends from this ledger may have taken the same name
+            released=closed and self.ledger.stored(RELEASE) is not None,
             unit=self.design.unit,
             passes=self.design.passes_left + 1,  # `self.design` is that of the first pass
         )
@@ -225,7 +227,17 @@ class Study:
 
         The study goes on. The same `request` returns the same decision, free of charge.
         """
-        statistic = self._statistic(self.asked)
+        if request in requests(self.design, RELEASE):
+            raise InputError(
+                f"request {request!r} is that of the study's own release: choose another."
+            )
+        state = self.state
+        if state.closed and not state.released:
+            raise StateError(
+                "a release of this study was begun and is not finished: call release() first, so "
+                "that no decision takes what its later passes will spend."
+            )
+        statistic = self._statistic(state.asked)
         return release_decision(
             statistic,
             context,
