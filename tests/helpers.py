@@ -17,6 +17,7 @@ from tacit._typing import Floats
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
 BUDGET = tacit.Budget(epsilon=1.0, delta=1e-6)
+SMALL: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 1000, "rng": 0}
 
 PROBLEM = """
 horizon = 2000
@@ -55,20 +56,32 @@ def small_problem() -> tacit.Problem:
     )
 
 
+def unit_problem(**given: Any) -> tacit.Problem:
+    """One action `x` and one context `c`, both in [0, 1]; other fields as given."""
+    return tacit.Problem(
+        actions=tacit.Box([0.0], [1.0], names=["x"]),
+        contexts=tacit.Box([0.0], [1.0], names=["c"]),
+        **given,
+    )
+
+
+def take_options(given: dict[str, Any]) -> tacit.DesignOptions:
+    """The design options among keywords, which are removed from them."""
+    names = [field.name for field in fields(tacit.DesignOptions)]
+    return tacit.DesignOptions(**{name: given.pop(name) for name in names if name in given})
+
+
 def build_design(problem: tacit.Problem, **given: Any) -> tacit.Design:
     """`Design.build` in one pass, with options as plain keywords."""
-    given = {"passes": 1} | given
-    names = [field.name for field in fields(tacit.DesignOptions)]
-    options = tacit.DesignOptions(**{name: given.pop(name) for name in names if name in given})
-    return tacit.Design.build(problem, options=options, **given)
+    options = take_options(given)
+    return tacit.Design.build(problem, options=options, **{"passes": 1} | given)
 
 
 def create_study(url: str, problem: tacit.Problem, **given: Any) -> tacit.Study:
     """`Study.create` with options as plain keywords, and reproducible coins for `rng=`."""
     if "rng" in given:
         given["seed"] = given.pop("rng")
-    names = [field.name for field in fields(tacit.DesignOptions)]
-    options = tacit.DesignOptions(**{name: given.pop(name) for name in names if name in given})
+    options = take_options(given)
     return tacit.Study.create(url, problem, options=options, **given)
 
 
@@ -77,6 +90,17 @@ def small_design(
 ) -> tacit.Design:
     common: dict[str, Any] = {"budget": BUDGET, "tau": 10.0, "public_points": 2000, "plain": True}
     return build_design(small_problem(), horizon=horizon, rng=seed, rank=rank, **common | options)
+
+
+def user_design(horizon: int = 1000, **given: Any) -> tacit.Design:
+    """A small design that protects whole users."""
+    given = SMALL | {"unit": "user"} | given
+    return build_design(small_problem(), horizon=horizon, budget=BUDGET, **given)
+
+
+def user_study(url: str, problem: tacit.Problem, horizon: int) -> tacit.Study:
+    """A small study that protects whole users."""
+    return create_study(url, problem, horizon=horizon, budget=BUDGET, unit="user", **SMALL)
 
 
 def records(n: int, seed: int = 0) -> tuple[Floats, Floats, Floats]:

@@ -14,11 +14,11 @@ from scipy import stats
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sk
 
+from helpers import build_design
 from tacit import (
     Box,
     Budget,
     Design,
-    DesignOptions,
     InputError,
     Joint,
     Linear,
@@ -111,15 +111,16 @@ def test_records_may_come_in_pieces() -> None:
 
 def unclipped(problem: Problem, Z: Floats, landmarks: Floats, horizon: int, tau: float) -> Design:
     """T mean(phi phi') over the T K points of Z is (1/K) sum phi phi': Ztilde as published."""
-    return Design.build(
+    return build_design(
         problem,
         horizon=horizon,
         budget=Budget(1.0, 1e-6),
         rng=0,
-        passes=1,
-        options=DesignOptions(
-            tau=tau, clip=math.inf, landmarks=landmarks, public_points=Z, plain=True
-        ),
+        tau=tau,
+        clip=math.inf,
+        landmarks=landmarks,
+        public_points=Z,
+        plain=True,
     )
 
 

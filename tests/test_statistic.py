@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tacit
-from helpers import BUDGET, records, small_design, sqlite
+from helpers import BUDGET, build_design, records, small_design, sqlite, unit_problem
 from tacit import InputError, StateError, Statistic
 from tacit.kernels import sees_batches
 
@@ -196,18 +196,9 @@ def test_a_kernel_that_looks_at_the_whole_batch_cannot_spread_one_record_over_ot
         width = A.std(axis=0).mean() + 0.3
         return np.exp(-0.5 * np.sum((A[:, None] - B[None]) ** 2, axis=2) / width**2)
 
-    problem = tacit.Problem(
-        actions=tacit.Box([0], [1], names=["x"]),
-        contexts=tacit.Box([0], [1], names=["c"]),
-        kernel=nosy,
-    )
-    design = tacit.Design.build(
-        problem,
-        horizon=300,
-        budget=BUDGET,
-        rng=0,
-        passes=1,
-        options=tacit.DesignOptions(rank=15, tau=5.0, public_points=1000),
+    problem = unit_problem(kernel=nosy)
+    design = build_design(
+        problem, horizon=300, budget=BUDGET, rng=0, rank=15, tau=5.0, public_points=1000
     )
     assert not sees_batches(problem.k)
     points = np.full((250, 2), 0.5)

@@ -79,6 +79,9 @@ class LearnerLaws:
         assert learner.source
         assert learner.protects
         assert learner.trust in TRUSTS
+        # whoever is private says so, and nobody else does
+        assert (learner.trust == "none") == (learner.counterpart is None)
+        assert learner.protects.startswith("nothing") == (learner.counterpart is None)
         assert learner.counterpart is None or learner.counterpart in known_learners()
 
     def test_it_plays_and_decides_inside_the_domain(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import tacit
-from helpers import build_design, sqlite
+from helpers import build_design, sqlite, unit_problem
 from tacit import Budget, Study
 from tacit._typing import Floats, Rng
 from tacit.contexts.cells import Cells, probabilities
@@ -26,12 +26,7 @@ from tacit.kernels import Matern
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
 ROUNDS = 10_000
-UNTOLD = tacit.Problem(
-    actions=tacit.Box([0.0], [1.0], names=["x"]),
-    contexts=tacit.Box([0.0], [1.0], names=["c"]),
-    kernel=Matern(2.5, 0.3),
-    reward_range=(-1, 1),
-)
+UNTOLD = unit_problem(kernel=Matern(2.5, 0.3), reward_range=(-1, 1))
 
 
 def crowded(n: int, rng: Rng) -> Floats:
@@ -62,13 +57,8 @@ def lost() -> dict[tuple[str, float | None], float]:
     them."""
     found: dict[tuple[str, float | None], float] = {}
     for share in (None, 0.0):
-        design = Design.build(
-            TOLD,
-            horizon=ROUNDS,
-            budget=BUDGET,
-            rng=0,
-            passes=1,
-            options=DesignOptions(rank=120, context_share=share),
+        design = build_design(
+            TOLD, horizon=ROUNDS, budget=BUDGET, rng=0, rank=120, context_share=share
         )
         for name, who in (
             ("as told", crowded),
@@ -103,9 +93,7 @@ def test_a_right_generator_loses_next_to_nothing(
 
 
 def test_a_generator_stands_where_counts_say_nothing_against_it() -> None:
-    design = Design.build(
-        TOLD, horizon=1000, budget=BUDGET, rng=0, passes=1, options=DesignOptions(rank=20)
-    )
+    design = build_design(TOLD, horizon=1000, budget=BUDGET, rng=0, rank=20)
     counts = Cells(UNTOLD.contexts).onehot(np.random.default_rng(0).random((1000, 1))).sum(axis=0)
     unclear = ContextCounts(counts, 400.0, 1000)
     clear = ContextCounts(counts, 1.0, 1000)
@@ -128,9 +116,7 @@ def test_counts_mend_the_columns_and_leave_how_they_depend_on_each_other() -> No
         kernel=Matern(2.5, 0.3),
         generator=alike,
     )
-    told = Design.build(
-        problem, horizon=1000, budget=BUDGET, rng=0, passes=1, options=DesignOptions(rank=60)
-    )
+    told = build_design(problem, horizon=1000, budget=BUDGET, rng=0, rank=60)
     rng = np.random.default_rng(0)
     came = np.clip(1.4 * alike(40_000, rng), 0, 1)  # other people, as alike as ever
     counts = Cells(problem.contexts).onehot(came).sum(axis=0)
@@ -182,9 +168,7 @@ def test_hopeless_counts_leave_the_prior() -> None:
 
 def test_what_a_design_kept_of_its_generator_draws_on() -> None:
     """The generator is somebody's function, so it is not kept; contexts that it drew are."""
-    design = Design.build(
-        TOLD, horizon=1000, budget=BUDGET, rng=0, passes=2, options=DesignOptions(rank=20)
-    )
+    design = build_design(TOLD, horizon=1000, budget=BUDGET, rng=0, passes=2, rank=20)
     restored = Design.restore(UNTOLD, design.facts(), design.arrays())
     assert restored.fingerprint == design.fingerprint
     assert restored.generator_sample is not None

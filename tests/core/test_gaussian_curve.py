@@ -14,12 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers import BUDGET, records, small_design, small_problem, sqlite
+from helpers import BUDGET, SMALL, build_design, records, small_design, small_problem, sqlite
 from tacit import (
     Budget,
     BudgetError,
-    Design,
-    DesignOptions,
     Ledger,
     Policy,
     refine,
@@ -54,14 +52,7 @@ def test_one_pass_needs_no_more_noise_than_the_exact_curve(
     tmp_path: Path, epsilon: float, most: float
 ) -> None:
     budget = Budget(epsilon, 1e-6)
-    design = Design.build(
-        small_problem(),
-        horizon=500,
-        budget=budget,
-        rng=0,
-        passes=1,
-        options=DesignOptions(rank=8, tau=10.0, public_points=1000),
-    )
+    design = build_design(small_problem(), horizon=500, budget=budget, **SMALL)
     ledger = Ledger.create(sqlite(tmp_path), budget)
     policy = design.statistic().add(*records(400)).release(ledger=ledger)
     (charge,) = ledger.charges()

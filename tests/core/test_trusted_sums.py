@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit
-from helpers import BUDGET, records, small_design, small_problem, sqlite
+from helpers import BUDGET, build_design, records, small_design, small_problem, sqlite
 from log_data import COLUMNS, collected, log_table, sum_of, total, work_on
 from tacit import Ledger, StateError, kernels
 from tacit._typing import Floats
@@ -231,13 +231,8 @@ def test_what_records_write_fits_into_the_ball_before_the_core_looks() -> None:
 
 
 def small_two_passes(problem: tacit.Problem) -> Design:
-    return Design.build(
-        problem,
-        horizon=300,
-        budget=BUDGET,
-        rng=0,
-        passes=2,
-        options=DesignOptions(rank=8, tau=10.0, public_points=500),
+    return build_design(
+        problem, horizon=300, budget=BUDGET, rng=0, passes=2, rank=8, tau=10.0, public_points=500
     )
 
 

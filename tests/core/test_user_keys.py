@@ -19,9 +19,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from helpers import BUDGET, PROBLEM, create_study, small_problem, sqlite
+from helpers import PROBLEM, small_problem, sqlite, user_design, user_study
 from log_data import NAMES, collected, total, work_on
-from tacit import Design, DesignOptions, Study
+from tacit import Study
 from tacit.cli import app
 from tacit.core.saved import packed
 from tacit.core.sums import UserSum
@@ -29,15 +29,7 @@ from tacit.core.users import user_key
 from tacit.logs import LogColumns, dump, load, load_design, load_partial, read_problem
 from tacit.progress import silent
 
-DESIGN = Design.build(
-    small_problem(),
-    horizon=1000,
-    budget=BUDGET,
-    rng=0,
-    unit="user",
-    passes=1,
-    options=DesignOptions(rank=8, tau=10.0, public_points=1000),
-)
+DESIGN = user_design()
 SENSITIVITY = DESIGN.encoding.sensitivity
 
 
@@ -396,14 +388,7 @@ def test_tacit_fit_takes_them_for_one(tmp_path: Path) -> None:
 
 
 def test_a_study_takes_them_for_one(tmp_path: Path) -> None:
-    small: dict[str, Any] = {
-        "rank": 8,
-        "tau": 10.0,
-        "public_points": 1000,
-        "rng": 0,
-        "unit": "user",
-    }
-    study = create_study(sqlite(tmp_path), small_problem(), horizon=500, budget=BUDGET, **small)
+    study = user_study(sqlite(tmp_path), small_problem(), horizon=500)
     spellings = [user for users in PEOPLE.values() for user in users]
     spellings = [user for user in spellings if not isinstance(user, list | tuple | np.ndarray)]
     asked = study.ask_many([[61, 74]] * len(spellings), users=spellings)

@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from helpers import BUDGET, create_study, records, small_design, small_problem, sqlite
+from helpers import records, small_design, small_problem, sqlite, user_study
 from tacit import InputError, Policy, Statistic, Study
 from tacit.core import Encoding, private_sum
 from tacit.core.sums import PrivateSum, UserSum
@@ -275,14 +275,7 @@ def test_sums_of_records_and_of_users_do_not_merge() -> None:
 
 
 def test_a_study_of_users_from_ask_to_policy(tmp_path: Path) -> None:
-    small: dict[str, Any] = {
-        "rank": 8,
-        "tau": 10.0,
-        "public_points": 1000,
-        "rng": 0,
-        "unit": "user",
-    }
-    study = create_study(sqlite(tmp_path), small_problem(), horizon=60, budget=BUDGET, **small)
+    study = user_study(sqlite(tmp_path), small_problem(), horizon=60)
     here = {"age": 61, "weight": 74}
     with pytest.raises(InputError, match="say whose round it is"):
         study.ask(here)
@@ -316,14 +309,7 @@ def test_a_study_of_users_from_ask_to_policy(tmp_path: Path) -> None:
 
 
 def test_a_study_of_users_sums_what_its_statistic_would(tmp_path: Path) -> None:
-    small: dict[str, Any] = {
-        "rank": 8,
-        "tau": 10.0,
-        "public_points": 1000,
-        "rng": 0,
-        "unit": "user",
-    }
-    study = create_study(sqlite(tmp_path), small_problem(), horizon=60, budget=BUDGET, **small)
+    study = user_study(sqlite(tmp_path), small_problem(), horizon=60)
     contexts = rounds(50)[:, 1:3]
     rewards = rounds(50)[:, 3]
     users = np.arange(50) % 7

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pytest
 
 import tacit
+from helpers import BUDGET, build_design, unit_problem
 from tacit import Budget
 from tacit._typing import Floats
 from tacit.contexts.cells import Cells, probabilities
@@ -21,12 +21,6 @@ from tacit.design import Moments
 from tacit.design.layout import Layout
 from tacit.kernels import RBF, Categorical, Joint, Kernel, Matern, Separable
 from tacit.kernels.ard import action_lengthscales, lengthscales, spread, with_lengthscales
-
-BUDGET = Budget(epsilon=1.0, delta=1e-6)
-UNIT: Any = {
-    "actions": tacit.Box([0.0], [1.0], names=["x"]),
-    "contexts": tacit.Box([0.0], [1.0], names=["c"]),
-}
 
 
 def bumps(kernel: Kernel, rng: np.random.Generator) -> tuple[Floats, Floats]:
@@ -41,15 +35,8 @@ def bumps(kernel: Kernel, rng: np.random.Generator) -> tuple[Floats, Floats]:
 def test_lengthscales_are_found_by_the_evidence() -> None:
     """The design believes 0.2 everywhere; the truth is smooth in the context."""
     truth = Joint(Matern(2.5, (0.2, 1.2)))
-    problem = tacit.Problem(kernel=Matern(2.5, 0.2), reward_range=(-1, 1), **UNIT)
-    design = tacit.Design.build(
-        problem,
-        horizon=20_000,
-        budget=BUDGET,
-        rng=0,
-        passes=1,
-        options=tacit.DesignOptions(tau=20.0),
-    )
+    problem = unit_problem(kernel=Matern(2.5, 0.2), reward_range=(-1, 1))
+    design = build_design(problem, horizon=20_000, budget=BUDGET, rng=0, tau=20.0)
     rng = np.random.default_rng(0)
     centres, weights = bumps(truth, rng)
     W = rng.random((20_000, 2))
@@ -61,7 +48,7 @@ def test_lengthscales_are_found_by_the_evidence() -> None:
 
 def test_ninety_percent_intervals_cover_the_truth() -> None:
     """At random points of functions from the prior: between 85 and 95 %."""
-    problem = tacit.Problem(kernel=Matern(2.5, 0.3), reward_range=(-1, 1), **UNIT)
+    problem = unit_problem(kernel=Matern(2.5, 0.3), reward_range=(-1, 1))
     design = tacit.Design.build(problem, horizon=5000, budget=BUDGET, rng=0, passes=1)
     rng = np.random.default_rng(2)
     grid = np.linspace(0, 1, 31)
@@ -136,10 +123,8 @@ def test_the_learned_generator_follows_the_counts_and_ignores_noise() -> None:
 @pytest.mark.parametrize("advantage", [False, True])
 def test_nobody_came(advantage: bool) -> None:
     """Releases of nothing but noise are read, too: the budget was spent on them."""
-    problem = tacit.Problem(kernel=Matern(2.5, 0.3), advantage=advantage, **UNIT)
-    design = tacit.Design.build(
-        problem, horizon=50, budget=BUDGET, rng=0, passes=2, options=tacit.DesignOptions(rank=15)
-    )
+    problem = unit_problem(kernel=Matern(2.5, 0.3), advantage=advantage)
+    design = build_design(problem, horizon=50, budget=BUDGET, rng=0, passes=2, rank=15)
     policy = design.statistic().simulate_release(np.random.default_rng(0))
     again = tacit.refine(policy).statistic().simulate_release(np.random.default_rng(0))
     assert np.isfinite(again.posterior.weights).all()
@@ -161,16 +146,9 @@ def test_a_wrong_guess_of_who_comes_is_mended_by_the_counts() -> None:
     """Contexts crowd at one end. Knowing it, the decoder predicts rewards better than one that
     believes uniform."""
     rng = np.random.default_rng(3)
-    problem = tacit.Problem(kernel=Matern(2.5, 0.3), reward_range=(-1, 1), **UNIT)
+    problem = unit_problem(kernel=Matern(2.5, 0.3), reward_range=(-1, 1))
     designs = [
-        tacit.Design.build(
-            problem,
-            horizon=20_000,
-            budget=BUDGET,
-            rng=0,
-            passes=1,
-            options=tacit.DesignOptions(context_share=share),
-        )
+        build_design(problem, horizon=20_000, budget=BUDGET, rng=0, context_share=share)
         for share in (0.15, 0.0)
     ]
     errors = np.zeros(2)
@@ -201,9 +179,7 @@ def learned_policy(
 ) -> tuple[tacit.Policy, Floats, Floats]:
     """A policy with the points and the mean rewards that it learned from. `mean_reward` is added to
     all rewards."""
-    problem = tacit.Problem(
-        kernel=Matern(2.5, 0.3), reward_range=(-1, 1), advantage=advantage, **UNIT
-    )
+    problem = unit_problem(kernel=Matern(2.5, 0.3), reward_range=(-1, 1), advantage=advantage)
     design = tacit.Design.build(problem, horizon=20_000, budget=BUDGET, rng=0, passes=1)
     rng = np.random.default_rng(4)
     truth = Joint(Matern(2.5, 0.3))
@@ -216,8 +192,8 @@ def learned_policy(
 
 
 def test_draws_from_the_posterior_have_its_mean_and_spread() -> None:
-    """300 draws at 50 points: standardised means are normal with 1/sqrt(300). Seven
-    standard deviations never happen."""
+    """300 draws at 50 points: standardised means are normal with 1/sqrt(300), and never off by 7 of
+    them."""
     policy, W, _ = learned_policy()
     at = (W[:50, :1], W[:50, 1:])
     rng = np.random.default_rng(0)
@@ -245,16 +221,9 @@ def test_an_advantage_is_learned_without_the_mean_reward() -> None:
 @cache
 def lost_advantage(passes: int, mean_reward: float) -> float:
     """The mean squared error of advantages that were learned from rewards of some mean."""
-    problem = tacit.Problem(kernel=Matern(2.5, 0.3), reward_range=(-1, 1), advantage=True, **UNIT)
+    problem = unit_problem(kernel=Matern(2.5, 0.3), reward_range=(-1, 1), advantage=True)
     budget = Budget(epsilon=3.0, delta=1e-6)
-    design = tacit.Design.build(
-        problem,
-        horizon=5000,
-        budget=budget,
-        rng=0,
-        passes=passes,
-        options=tacit.DesignOptions(rank=80),
-    )
+    design = build_design(problem, horizon=5000, budget=budget, rng=0, passes=passes, rank=80)
     truth = Joint(Matern(2.5, 0.3))
     actions = np.linspace(0, 1, 64)[:, None]
     rng = np.random.default_rng(6)
@@ -308,15 +277,15 @@ def test_two_passes_do_not_mind_the_mean_reward() -> None:
 
 def test_an_advantage_needs_a_kernel_on_actions() -> None:
     with pytest.raises(tacit.InputError, match="needs a kernel on actions times one on contexts"):
-        tacit.Problem(kernel=Joint(Matern(2.5, 0.3)), advantage=True, **UNIT)
+        unit_problem(kernel=Joint(Matern(2.5, 0.3)), advantage=True)
 
 
 def test_a_problem_remembers_that_it_asks_for_the_advantage() -> None:
-    problem = tacit.Problem(kernel=Matern(2.5, 0.3), advantage=True, **UNIT)
+    problem = unit_problem(kernel=Matern(2.5, 0.3), advantage=True)
     again = tacit.Problem.from_spec(problem.spec())
     assert again.advantage
     assert again.spec() == problem.spec()
-    assert "advantage" not in tacit.Problem(kernel=Matern(2.5, 0.3), **UNIT).spec()["reward"]
+    assert "advantage" not in unit_problem(kernel=Matern(2.5, 0.3)).spec()["reward"]
 
 
 def test_the_kind_of_kernel_is_told_by_the_evidence_when_it_is_clear() -> None:

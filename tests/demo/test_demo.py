@@ -119,7 +119,7 @@ def test_private_policy_beats_the_best_fixed_dose(result: DemoResult) -> None:
     # these, a fresh one falls below 0.04 with probability 2e-12 (Student's t with 39 degrees of
     # freedom): well under 1e-6.
     assert result.gain.reward > 0.04
-    assert result.reward_uniform < 0.3 < 0.58 < result.reward_best_fixed < result.reward_private
+    assert result.uniform.reward < 0.3 < 0.58 < result.best_fixed.reward < result.private.reward
 
 
 def test_release_is_real_charged_and_private(result: DemoResult) -> None:
@@ -188,9 +188,9 @@ def test_report_says_what_is_promised_and_what_was_measured(page: str, result: D
     assert str(result.policy.guarantee).replace("'", "&#x27;") in page
     assert "Not protected" in page
     for value in (
-        f"{result.reward_private:.3f}",
-        f"{result.reward_best_fixed:.3f}",
-        f"{result.reward_formula:.3f}",
+        f"{result.private.reward:.3f}",
+        f"{result.best_fixed.reward:.3f}",
+        f"{result.formula.reward:.3f}",
     ):
         assert value in page
     for value in (

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from helpers import build_design
 from tacit import (
     Box,
     Budget,
@@ -47,13 +48,8 @@ def played(problem: Problem, n: int, seed: int = 0) -> tuple[Floats, Floats]:
 
 
 def design_of(problem: Problem) -> Design:
-    return Design.build(
-        problem,
-        horizon=2000,
-        budget=BUDGET,
-        rng=0,
-        passes=2,
-        options=DesignOptions(rank=32, public_points=2048),
+    return build_design(
+        problem, horizon=2000, budget=BUDGET, rng=0, passes=2, rank=32, public_points=2048
     )
 
 

@@ -57,6 +57,14 @@ def never() -> bytes:
     raise AssertionError("randomness was drawn although nothing was paid for")
 
 
+def ledgers(urls: Urls, count: int) -> list[str]:
+    """The databases of so many new ledgers."""
+    made = [urls() for _ in range(count)]
+    for url in made:
+        Ledger.create(url, WHOLE)
+    return made
+
+
 class StorageLaws:
     @pytest.fixture
     def url(self, urls: Urls) -> str:
@@ -343,9 +351,7 @@ class LedgerLaws(StorageLaws):
     # -- several processes ------------------------------------------------------------------------
 
     def test_of_processes_that_race_to_open_overlapping_cohorts_one_wins(self, urls: Urls) -> None:
-        made = [urls() for _ in range(3)]
-        for url in made:
-            Ledger.create(url, WHOLE)
+        made = ledgers(urls, 3)
         heats = race(open_cohort, [[[url, f"racer {i}", 10 * i] for i in range(4)] for url in made])
         for url, answers in zip(made, heats, strict=True):
             assert sorted(answers) == [False, False, False, True]
@@ -354,9 +360,7 @@ class LedgerLaws(StorageLaws):
     def test_of_processes_that_race_for_the_last_of_the_budget_exactly_one_wins(
         self, urls: Urls
     ) -> None:
-        made = [urls() for _ in range(5)]
-        for url in made:
-            Ledger.create(url, WHOLE)
+        made = ledgers(urls, 5)
         heats = race(spend, [[[url, f"racer-{i}", 1.0] for i in range(4)] for url in made])
         for url, answers in zip(made, heats, strict=True):
             assert answers.count("refused") == 3
@@ -365,9 +369,7 @@ class LedgerLaws(StorageLaws):
     def test_of_processes_that_race_under_one_id_all_get_one_answer_and_one_pays(
         self, urls: Urls
     ) -> None:
-        made = [urls() for _ in range(5)]
-        for url in made:
-            Ledger.create(url, WHOLE)
+        made = ledgers(urls, 5)
         for url, answers in zip(
             made, race(spend, [[[url, "same", 0.25]] * 4 for url in made]), strict=True
         ):

@@ -18,7 +18,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from helpers import BUDGET, TESTS, small_design, small_problem
+from helpers import BUDGET, TESTS, build_design, small_design, user_design
 from log_data import (
     COLUMNS,
     DESIGN,
@@ -33,7 +33,7 @@ from log_data import (
     touch,
     work_on,
 )
-from tacit import Box, Categories, Design, DesignOptions, InputError, Matern, Problem, StateError
+from tacit import Box, Categories, InputError, Matern, Problem, StateError
 from tacit.logs import LogColumns, LogFile, Span, find_logs, pieces, starts
 from tacit.logs.local import count
 
@@ -247,13 +247,8 @@ def test_a_cell_that_is_no_text_changes_no_other_row_and_is_not_quoted(
     problem = Problem(
         Box([0.0], [100.0], ["dose"]), Categories(["a", "ä", "c"], "kind"), Matern(2.5, 0.5)
     )
-    design = Design.build(
-        problem,
-        horizon=5000,
-        budget=BUDGET,
-        rng=0,
-        passes=1,
-        options=DesignOptions(rank=8, tau=5.0, public_points=1000),
+    design = build_design(
+        problem, horizon=5000, budget=BUDGET, rng=0, rank=8, tau=5.0, public_points=1000
     )
     columns = LogColumns.of(("dose", "kind"), "reward", None, {})
     rewards = [float(i % 2) for i in range(300)]
@@ -299,15 +294,7 @@ def test_times_and_nested_columns_are_refused_by_name(
 
 
 def test_users_may_be_bytes_and_the_sum_is_per_user(tmp_path: Path) -> None:
-    design = Design.build(
-        small_problem(),
-        horizon=5000,
-        budget=BUDGET,
-        rng=0,
-        unit="user",
-        passes=1,
-        options=DesignOptions(rank=8, tau=5.0, public_points=1000),
-    )
+    design = user_design(horizon=5000, tau=5.0)
     ids = [bytes([65 + i % 50, 255, 65 + i % 3]) for i in range(5000)]
     expected = design.statistic().add(TABLE, TABLE, TABLE["reward"], users=[str(x) for x in ids])
     for kind in (pa.binary(), pa.binary(3)):

@@ -12,21 +12,13 @@ import numpy as np
 import pytest
 from numpy.lib import format as npy
 
-from helpers import BUDGET, records, small_design, small_problem, sqlite
+from helpers import BUDGET, records, small_design, small_problem, sqlite, user_design
 from log_data import total
-from tacit import Design, DesignOptions, InputError, Ledger, StateError, Statistic
+from tacit import InputError, Ledger, StateError, Statistic
 from tacit.logs import dump, forget, load, load_about, load_design, load_partial, save_partial
 
 DESIGN = small_design(rank=8)
-USERS = Design.build(
-    small_problem(),
-    horizon=1000,
-    budget=BUDGET,
-    rng=0,
-    unit="user",
-    passes=1,
-    options=DesignOptions(rank=8, tau=10.0, public_points=1000),
-)
+USERS = user_design()
 ABOUT = {"files": [["log.parquet", 1, 2, 3]], "ü": "\x00\n"}
 
 

@@ -19,9 +19,9 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from helpers import BUDGET, PROBLEM, TESTS, small_design, small_problem
+from helpers import BUDGET, PROBLEM, TESTS, small_design, user_design
 from log_data import COLUMNS, collected, damage, log_table, total, touch, work_on
-from tacit import Design, DesignOptions, InputError, Ledger, RunOptions, StateError
+from tacit import InputError, Ledger, RunOptions, StateError
 from tacit.cli import app
 from tacit.errors import MissingExtraError
 from tacit.logs import (
@@ -154,15 +154,7 @@ def test_sums_per_user_come_together(ray: Any, tmp_path: Path) -> None:
     table = log_table(200_000)
     table = table.append_column("who", [[f"user-{i % 40}" for i in range(200_000)]])
     pq.write_table(table, tmp_path / "log.parquet", row_group_size=70_000)
-    design = Design.build(
-        small_problem(),
-        horizon=200_000,
-        budget=BUDGET,
-        rng=0,
-        unit="user",
-        passes=1,
-        options=DesignOptions(rank=8, tau=5.0, public_points=1000),
-    )
+    design = user_design(horizon=200_000, tau=5.0)
     columns = LogColumns.of(("dose", "age", "weight"), "reward", "who", {})
     works = [work_on([tmp_path / "log.parquet"], design, columns) for _ in range(2)]
     assert on_ray(works[0]) == collected(works[1])

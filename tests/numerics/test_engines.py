@@ -176,14 +176,7 @@ def test_a_device_that_is_not_there_is_said_plainly(monkeypatch: pytest.MonkeyPa
         designed().statistic(device="cuda:99")
     monkeypatch.setitem(__import__("sys").modules, "torch", None)
     with pytest.raises(MissingExtraError, match=r"tacit\[torch\]"):
-        tacit.Design.build(
-            problem(),
-            horizon=10,
-            budget=BUDGET,
-            rng=0,
-            passes=1,
-            options=tacit.DesignOptions(device="cpu"),
-        )
+        build_design(problem(), horizon=10, budget=BUDGET, rng=0, device="cpu")
 
 
 def test_a_cluster_may_say_how_many_cores_a_task_has(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tacit
+from helpers import BUDGET, build_design, unit_problem
 from tacit import Budget, DesignOptions, InputError
 from tacit._typing import Floats
 from tacit.core import integer_weights
@@ -21,13 +22,7 @@ from tacit.passes import release_passes, simulate_with
 from tacit.planning import Forecast, Plan, plan
 from tacit.single_decision.scoring import score_weights
 
-BUDGET = Budget(epsilon=1.0, delta=1e-6)
-PROBLEM = tacit.Problem(
-    actions=tacit.Box([0.0], [1.0], names=["x"]),
-    contexts=tacit.Box([0.0], [1.0], names=["c"]),
-    kernel=Matern(2.5, 0.3),
-    reward_range=(-1.0, 1.0),
-)
+PROBLEM = unit_problem(kernel=Matern(2.5, 0.3), reward_range=(-1.0, 1.0))
 
 
 @pytest.fixture(scope="module")
@@ -99,13 +94,8 @@ def played(rounds: int, passes: int, rank: int | None = None) -> float:
     """The mean error of policies for 16 functions of the prior, played for real."""
     points, values = functions_of_the_prior(0, 16)
     rng = np.random.default_rng(1)
-    design = tacit.Design.build(
-        PROBLEM,
-        horizon=rounds,
-        budget=BUDGET,
-        rng=0,
-        passes=passes,
-        options=tacit.DesignOptions(noise=0.1, rank=rank),
+    design = build_design(
+        PROBLEM, horizon=rounds, budget=BUDGET, rng=0, passes=passes, noise=0.1, rank=rank
     )
     errors = []
     for f in values.T:
@@ -142,9 +132,7 @@ def test_what_was_planned_is_what_single_decisions_do(known: bool) -> None:
     pure = Budget(epsilon=1.0)
     rng = np.random.default_rng(1)
     grid = np.linspace(0, 1, 41)
-    design = tacit.Design.build(
-        problem, horizon=3000, budget=pure, rng=0, passes=1, options=tacit.DesignOptions(noise=0.1)
-    )
+    design = build_design(problem, horizon=3000, budget=pure, rng=0, noise=0.1)
     weights = score_weights(design, 1.0)
     points, values = functions_of_the_prior(0, 24)
     errors = []

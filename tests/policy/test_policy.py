@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import tacit
-from helpers import BUDGET, build_design, records, small_design
+from helpers import BUDGET, build_design, records, small_design, unit_problem
 from tacit import InputError, Policy
 from tacit.core import simulate_gaussian
 from tacit.decoder import decode
@@ -169,14 +169,7 @@ def test_a_policy_of_another_version_is_refused_with_a_sentence(tmp_path: Path) 
 )
 def test_decisions_lie_in_every_kind_of_action_set(actions: tacit.domains.Domain) -> None:
     problem = tacit.Problem(actions=actions, contexts=tacit.Box([0.0], [1.0], names=["c"]))
-    design = tacit.Design.build(
-        problem,
-        horizon=500,
-        budget=BUDGET,
-        rng=0,
-        passes=1,
-        options=tacit.DesignOptions(rank=30, public_points=2000),
-    )
+    design = build_design(problem, horizon=500, budget=BUDGET, rng=0, rank=30, public_points=2000)
     rng = np.random.default_rng(0)
     points = problem.public_points(500, rng)
     statistic = design.statistic()
@@ -215,18 +208,9 @@ def test_a_restored_design_is_the_same_design() -> None:
 
 def test_designs_of_different_problems_have_different_names() -> None:
     def named(**change: Any) -> str:
-        given = {
-            "actions": tacit.Box([0], [1], names=["x"]),
-            "contexts": tacit.Box([0], [1], names=["c"]),
-        } | change
-        return tacit.Design.build(
-            tacit.Problem(**given),
-            horizon=100,
-            budget=BUDGET,
-            rng=0,
-            passes=1,
-            options=tacit.DesignOptions(rank=10, tau=5.0, public_points=500),
-        ).fingerprint
+        problem = replace(unit_problem(), **change)
+        small = {"rank": 10, "tau": 5.0, "public_points": 500}
+        return build_design(problem, horizon=100, budget=BUDGET, rng=0, **small).fingerprint
 
     names = [
         named(),
@@ -241,19 +225,8 @@ def test_a_kernel_of_ones_own_is_given_again_when_loading(tmp_path: Path) -> Non
     def rbf(A: Any, B: Any) -> Any:
         return np.exp(-0.5 * np.sum((A[:, None] - B[None]) ** 2, axis=2) / 0.3**2)
 
-    problem = tacit.Problem(
-        actions=tacit.Box([0], [1], names=["x"]),
-        contexts=tacit.Box([0], [1], names=["c"]),
-        kernel=rbf,
-    )
-    design = tacit.Design.build(
-        problem,
-        horizon=300,
-        budget=BUDGET,
-        rng=0,
-        passes=1,
-        options=tacit.DesignOptions(rank=20, public_points=1000),
-    )
+    problem = unit_problem(kernel=rbf)
+    design = build_design(problem, horizon=300, budget=BUDGET, rng=0, rank=20, public_points=1000)
     statistic = design.statistic()
     statistic.add_points(problem.public_points(300, np.random.default_rng(0)), np.ones(300))
     folder = statistic.simulate_release(np.random.default_rng(0)).save(tmp_path / "policy")

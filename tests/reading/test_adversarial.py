@@ -20,7 +20,17 @@ import pyarrow as pa
 import pytest
 
 import tacit
-from helpers import BUDGET, build_design, create_study, records, silence, small_design, sqlite
+from helpers import (
+    BUDGET,
+    SMALL,
+    build_design,
+    create_study,
+    records,
+    silence,
+    small_design,
+    sqlite,
+    user_study,
+)
 from tacit import Ledger, Statistic, Study, TacitError
 from tacit.core.sums import PrivateSum
 from tacit.problem import Problem
@@ -361,9 +371,8 @@ def test_a_masked_cell_counts_and_is_not_mentioned(cell: Any) -> None:
 
 
 def make_study(path: Path, unit: str = "record", **changes: Any) -> Study:
-    small: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 1000, "rng": 0, "unit": unit}
     return create_study(
-        sqlite(path), DESIGN.problem, horizon=1000, budget=BUDGET, **small | changes
+        sqlite(path), DESIGN.problem, horizon=1000, budget=BUDGET, unit=unit, **SMALL | changes
     )
 
 
@@ -452,8 +461,7 @@ def told(call: Callable[[], Any]) -> str:
 
 @pytest.mark.parametrize("unit", ["record", "user"])
 def test_no_error_of_a_statistic_mentions_a_private_value(unit: str) -> None:
-    small: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 1000, "rng": 0, "unit": unit}
-    design = build_design(secret_problem(), horizon=3, budget=BUDGET, **small)
+    design = build_design(secret_problem(), horizon=3, budget=BUDGET, unit=unit, **SMALL)
     one = [[0.5]]
     here = [[SECRET, SECRET]]
     s = SECRET
@@ -493,14 +501,7 @@ def test_nothing_that_is_shown_mentions_a_private_value(
     # Every statement, as somebody may want to see.
     logging.getLogger("sqlalchemy.engine").setLevel(logging.INFO)
     try:
-        small: dict[str, Any] = {
-            "rank": 8,
-            "tau": 10.0,
-            "public_points": 1000,
-            "rng": 0,
-            "unit": "user",
-        }
-        study = create_study(sqlite(tmp_path), secret_problem(), horizon=3, budget=BUDGET, **small)
+        study = user_study(sqlite(tmp_path), secret_problem(), horizon=3)
         here = {"age": SECRET, "weight": SECRET}
         decision = study.ask(here, user=SECRET)
         study.tell(decision.id, SECRET)

@@ -24,8 +24,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import tacit
-from helpers import BUDGET, create_study, silence, sqlite
-from tacit import Design, DesignOptions, InputError, Problem, Statistic, Study
+from helpers import BUDGET, build_design, create_study, silence, sqlite
+from tacit import Design, InputError, Problem, Statistic, Study
 from tacit._typing import Floats
 from tacit.contexts.marginals import _Counts
 from tacit.domains import record_points
@@ -635,13 +635,15 @@ def at_the_edge() -> tuple[Design, tuple[Any, Any, Any]]:
     of = Problem(tacit.Box([0.0], [1.0], ["dose"]), tacit.Box([0.0], [1.0], ["age"]), Custom(edgy))
     inside = np.random.default_rng(0).uniform(0.1, 0.9, (500, 2))
     with quiet():
-        design = Design.build(
+        design = build_design(
             of,
             horizon=5000,
             budget=BUDGET,
             rng=0,
-            passes=1,
-            options=DesignOptions(rank=4, tau=10.0, landmarks=inside[:4], public_points=inside),
+            rank=4,
+            tau=10.0,
+            landmarks=inside[:4],
+            public_points=inside,
         )
     n = 4096
     contexts = np.full(n, 0.5)

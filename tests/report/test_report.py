@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import tacit
-from helpers import BUDGET, records, small_design, sqlite
+from helpers import BUDGET, build_design, records, small_design, sqlite
 from tacit import Policy, Problem
 from tacit._typing import Floats
 from tacit.domains import Ball, Box, Catalogue, Categories, Mixed, Simplex
@@ -74,13 +74,8 @@ KINDS = {
 def simulated(problem: Problem, n: int = 1500) -> Policy:
     """A policy from rewards that fall with the distance of the action from the first context."""
     rng = np.random.default_rng(1)
-    design = tacit.Design.build(
-        problem,
-        horizon=n,
-        budget=BUDGET,
-        rng=0,
-        passes=1,
-        options=tacit.DesignOptions(rank=20, tau=10.0, public_points=2000),
+    design = build_design(
+        problem, horizon=n, budget=BUDGET, rng=0, rank=20, tau=10.0, public_points=2000
     )
     points = problem.public_points(n, rng)
     d = problem.actions.dimension

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import tacit
+from helpers import build_design, unit_problem
 from tacit import (
     Budget,
     Design,
@@ -40,12 +41,7 @@ from tacit.passes import release_on, release_passes, require_room, simulate_with
 from tacit.residual.clipping import DEVIATIONS, REWARDS, WORTHWHILE, Clip, choose_clip, clipping
 
 BUDGET = Budget(epsilon=1.0, delta=1e-5)
-PROBLEM = tacit.Problem(
-    actions=tacit.Box([0.0], [1.0], names=["x"]),
-    contexts=tacit.Box([0.0], [1.0], names=["c"]),
-    kernel=Matern(2.5, 0.3),
-    reward_range=(-1.0, 1.0),
-)
+PROBLEM = unit_problem(kernel=Matern(2.5, 0.3), reward_range=(-1.0, 1.0))
 ROUNDS = 3000
 
 
@@ -401,13 +397,13 @@ def test_the_second_design_follows_from_the_first_and_its_policy(first: Design) 
 
 def test_both_designs_have_one_law_of_public_points(first: Design, second: Design) -> None:
     """E[phi phi'] is computed once: the second whitening is as good as one made afresh."""
-    afresh = Design.build(
+    afresh = build_design(
         PROBLEM,
         horizon=ROUNDS,
         budget=second.budget,
         rng=9,
-        passes=1,
-        options=DesignOptions(landmarks=first.features.U, tau=second.tau),
+        landmarks=first.features.U,
+        tau=second.tau,
     )
     assert second.influence(records()[0]) == pytest.approx(afresh.influence(records()[0]), abs=1e-3)
 

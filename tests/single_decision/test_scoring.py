@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit import Box, Budget, Design, DesignOptions, Problem
+from helpers import build_design
+from tacit import Box, Budget, Design, Problem
 from tacit._typing import Floats
 from tacit.core import integer_weights
 from tacit.core.selection import sensitivity
@@ -24,13 +25,8 @@ CONTEXTS = 50
 
 
 def design_of(problem: Problem, seed: int = 0) -> Design:
-    return Design.build(
-        problem,
-        horizon=ROUNDS,
-        budget=Budget(EPSILON),
-        rng=seed,
-        passes=1,
-        options=DesignOptions(public_points=20_000),
+    return build_design(
+        problem, horizon=ROUNDS, budget=Budget(EPSILON), rng=seed, public_points=20_000
     )
 
 

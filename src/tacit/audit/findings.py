@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from tacit.audit.bounds import Counts, Measure
 from tacit.progress import Progress
@@ -37,9 +36,6 @@ class Finding:
     exact: bool
     about: str
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class Check:
@@ -51,9 +47,6 @@ class Check:
     seconds: float
     ok: bool
     about: str
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 class Clock:

@@ -115,8 +115,8 @@ class Report:
         s = self.settings
         about = {"rank": s.rank, "bits": s.bits, "units": list(s.units), "budget": asdict(s.budget)}
         return {
-            "mechanisms": [finding.to_json() for finding in self.findings],
-            "checks": [check.to_json() for check in self.checks],
+            "mechanisms": [asdict(finding) for finding in self.findings],
+            "checks": [asdict(check) for check in self.checks],
             "ok": self.ok,
             "confidence": 1.0 - RISK,
             "false_alarm_rate_each": ALARM,
@@ -242,6 +242,7 @@ def _choices(s: Settings, effort: Effort) -> list[Attack]:
             partial(attack_pure_choice, neighbours=duel, epsilon=s.choice, samples=effort.charged),
         ]
     small = s.choice / math.sqrt(PRICED)
+    priced = partial(attack_price, times=PRICED, delta=s.delta)
     return [
         *attacks,
         partial(
@@ -253,51 +254,19 @@ def _choices(s: Settings, effort: Effort) -> list[Attack]:
             delta=s.delta,
             samples=effort.runs,
         ),
-        partial(
-            attack_price,
-            f"price, {PRICED} exponential",
-            event=Exponential(small),
-            times=PRICED,
-            delta=s.delta,
-        ),
-        partial(
-            attack_price,
-            f"price, {PRICED} permute-and-flip",
-            event=PermuteAndFlip(small),
-            times=PRICED,
-            delta=s.delta,
-        ),
+        partial(priced, f"price, {PRICED} exponential", event=Exponential(small)),
+        partial(priced, f"price, {PRICED} permute-and-flip", event=PermuteAndFlip(small)),
     ]
 
 
 def _checks(s: Settings, effort: Effort) -> list[Attack]:
+    sampled = partial(check_choice_sampler, samples=effort.chosen)
+    released = partial(check_released_choices, epsilon=s.choice, samples=effort.answers)
     attacks: list[Attack] = [
-        partial(
-            check_choice_sampler,
-            "law of permute-and-flip",
-            event=PermuteAndFlip(s.choice),
-            samples=effort.chosen,
-        ),
-        partial(
-            check_choice_sampler,
-            "law of the exponential",
-            event=Exponential(s.choice),
-            samples=effort.chosen,
-        ),
-        partial(
-            check_released_choices,
-            "choices, pure ledger",
-            pure=True,
-            epsilon=s.choice,
-            samples=effort.answers,
-        ),
-        partial(
-            check_released_choices,
-            "choices, zCDP ledger",
-            pure=False,
-            epsilon=s.choice,
-            samples=effort.answers,
-        ),
+        partial(sampled, "law of permute-and-flip", event=PermuteAndFlip(s.choice)),
+        partial(sampled, "law of the exponential", event=Exponential(s.choice)),
+        partial(released, "choices, pure ledger", pure=True),
+        partial(released, "choices, zCDP ledger", pure=False),
         partial(check_randomness, "nothing can be repeated", processes=effort.processes),
         partial(check_seeds_are_marked, "a seed is marked"),
     ]
@@ -306,19 +275,10 @@ def _checks(s: Settings, effort: Effort) -> list[Attack]:
     scale = gaussian_scale(s.encoding().sensitivity, s.rho)
     total = made_up_sum(s.designs(s.units[0])[-1])
     vectors = max(FEWEST_VECTORS, effort.coordinates // total.encoding.size)
+    noise = partial(check_gaussian_sampler, samples=effort.noise)
     return [
-        partial(
-            check_gaussian_sampler,
-            "law of the noise, small scale",
-            scale=SMALL_SCALE,
-            samples=effort.noise,
-        ),
-        partial(
-            check_gaussian_sampler,
-            "law of the noise, real scale",
-            scale=scale,
-            samples=effort.noise,
-        ),
+        partial(noise, "law of the noise, small scale", scale=SMALL_SCALE),
+        partial(noise, "law of the noise, real scale", scale=scale),
         partial(check_released_vectors, total=total, rho=s.rho, samples=vectors),
         *attacks,
     ]

@@ -42,14 +42,14 @@ def demo(
         emit(result.to_json() | {"report": str(report), "policy": str(to / "policy")})
         return
     rows = [
-        ["uniformly random doses", f"{result.reward_uniform:.3f}", "what exploring looks like"],
-        ["best fixed dose", f"{result.reward_best_fixed:.3f}", "no personalisation"],
+        ["uniformly random doses", f"{result.uniform.reward:.3f}", "what exploring looks like"],
+        ["best fixed dose", f"{result.best_fixed.reward:.3f}", "no personalisation"],
         [
             "[bold]private policy[/bold]",
-            f"[bold]{result.reward_private:.3f}[/bold]",
+            f"[bold]{result.private.reward:.3f}[/bold]",
             f"epsilon {epsilon:g}, delta {delta:g}",
         ],
-        ["IWPC formula", f"{result.reward_formula:.3f}", "knows how the patients were simulated"],
+        ["IWPC formula", f"{result.formula.reward:.3f}", "knows how the patients were simulated"],
     ]
     table(f"Mean reward on fresh patients after {rounds} rounds", ["policy", "reward", ""], rows)
     out.print(f"Guarantee: {result.policy.guarantee}")

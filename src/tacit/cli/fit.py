@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli.console import Json, emit, err, out, progress
+from tacit.cli.options import Delta, Epsilon, Passes, ProblemPath, Rank
 from tacit.errors import InputError, StateError
 
 if TYPE_CHECKING:
@@ -28,29 +29,19 @@ class Engine(StrEnum):
 
 
 def fit(
-    problem: Annotated[
-        Path, typer.Argument(help="The problem, as TOML (see examples/dosing.toml).")
-    ],
+    problem: ProblemPath,
     data: Annotated[
         list[str],
         typer.Argument(help="Parquet, Arrow or CSV files, or patterns: 'logs/*.parquet'."),
     ],
     to: Annotated[Path, typer.Option("--out", help="The folder to write the policy to.")],
-    epsilon: Annotated[
-        float | None, typer.Option(help="Privacy budget; that of the problem file otherwise.")
-    ] = None,
-    delta: Annotated[float, typer.Option(help="Goes with --epsilon.")] = 1e-6,
+    epsilon: Epsilon = None,
+    delta: Delta = 1e-6,
     horizon: Annotated[
         int | None, typer.Option(help="The number of rounds planned; the number of rows otherwise.")
     ] = None,
-    rank: Annotated[int | None, typer.Option(help="The largest number of landmarks.")] = None,
-    passes: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            help="How often the files are read: twice is more accurate at the same budget.",
-        ),
-    ] = 2,
+    rank: Rank = None,
+    passes: Passes = 2,
     user: Annotated[
         str | None,
         typer.Option(help="A column of user ids: protect whole users instead of single rounds."),

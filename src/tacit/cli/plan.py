@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tacit.cli.console import Json, emit, err, out, progress, table
+from tacit.cli.options import Delta, Epsilon, ProblemPath, Rank
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
@@ -15,16 +16,12 @@ if TYPE_CHECKING:
 
 
 def plan(
-    problem: Annotated[
-        Path, typer.Argument(help="The problem, as TOML (see examples/dosing.toml).")
-    ],
+    problem: ProblemPath,
     rounds: Annotated[
         int | None, typer.Option(help="Rounds to collect; `horizon` of the file otherwise.")
     ] = None,
-    epsilon: Annotated[
-        float | None, typer.Option(help="Privacy budget; [budget] of the file otherwise.")
-    ] = None,
-    delta: Annotated[float, typer.Option(help="Goes with --epsilon.")] = 1e-6,
+    epsilon: Epsilon = None,
+    delta: Delta = 1e-6,
     target: Annotated[
         float | None,
         typer.Option(help="An error to reach: prints the rounds and epsilon it takes."),
@@ -40,7 +37,7 @@ def plan(
         tuple[float, float] | None,
         typer.Option(help="The range in which the true lengthscales may lie."),
     ] = None,
-    rank: Annotated[int | None, typer.Option(help="The largest number of landmarks.")] = None,
+    rank: Rank = None,
     passes: Annotated[
         int,
         typer.Option(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tacit.cli.console import Json, emit, out, progress, table
+from tacit.cli.options import Delta, Epsilon, Passes, ProblemPath, Rank
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,23 +26,14 @@ Url = Annotated[str, typer.Argument(help="The study's database, for example sqli
 @app.command()
 def create(
     url: Url,
-    problem: Annotated[
-        Path, typer.Argument(help="The problem, as TOML (see examples/dosing.toml).")
-    ],
+    problem: ProblemPath,
     rounds: Annotated[
         int | None,
         typer.Option(help="The most rounds to ask; the horizon of the file otherwise."),
     ] = None,
-    epsilon: Annotated[
-        float | None, typer.Option(help="Privacy budget; that of the file otherwise.")
-    ] = None,
-    delta: Annotated[float, typer.Option(help="Goes with --epsilon.")] = 1e-6,
-    passes: Annotated[
-        int,
-        typer.Option(
-            min=1, help="How often the release reads the rounds: twice is more accurate than once."
-        ),
-    ] = 2,
+    epsilon: Epsilon = None,
+    delta: Delta = 1e-6,
+    passes: Passes = 2,
     user: Annotated[
         bool,
         typer.Option(
@@ -49,7 +41,7 @@ def create(
             help="Protect whole users instead of single rounds: every round says whose it is.",
         ),
     ] = False,
-    rank: Annotated[int | None, typer.Option(help="The largest number of landmarks.")] = None,
+    rank: Rank = None,
     json: Json = False,
 ) -> None:
     """Design a study and write it to a database. Needs no data and spends nothing.

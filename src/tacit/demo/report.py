@@ -67,7 +67,7 @@ def _texts(result: DemoResult) -> dict[str, str]:
 def _headline(result: DemoResult) -> str:
     if result.gain.reward <= result.gain.margin:
         return "With so few rounds and so much noise, one dose for all does as well"
-    gap = result.reward_formula - result.reward_best_fixed
+    gap = result.formula.reward - result.best_fixed.reward
     share = result.gain.reward / gap if gap > 0 else 0.0
     if not 0.0 < share < 1.0:
         return "A private policy doses every patient better than one dose for all"
@@ -88,13 +88,13 @@ def _lead(result: DemoResult) -> str:
 
 def _tiles(result: DemoResult) -> list[str]:
     tiles = [
-        ("own", f"{result.reward_private:.3f}", "mean reward of the private policy"),
+        ("own", f"{result.private.reward:.3f}", "mean reward of the private policy"),
         (
             "",
-            f"{result.reward_best_fixed:.3f}",
+            f"{result.best_fixed.reward:.3f}",
             f"best fixed dose, {result.best_fixed_dose:g} mg a week",
         ),
-        ("", f"{result.reward_formula:.3f}", "published formula"),
+        ("", f"{result.formula.reward:.3f}", "published formula"),
         (
             "",
             f"&epsilon; = {result.epsilon:g}",

@@ -74,22 +74,6 @@ class DemoResult:
     tested: Tested
 
     @property
-    def reward_uniform(self) -> float:
-        return self.uniform.reward
-
-    @property
-    def reward_best_fixed(self) -> float:
-        return self.best_fixed.reward
-
-    @property
-    def reward_formula(self) -> float:
-        return self.formula.reward
-
-    @property
-    def reward_private(self) -> float:
-        return self.private.reward
-
-    @property
     def error_private(self) -> float:
         """Mean distance of the policy's dose from the right one, mg/week."""
         return float(np.abs(self.tested.chosen - self.tested.right).mean())
@@ -106,10 +90,10 @@ class DemoResult:
             "delta": self.delta,
             "seed": self.seed,
             "patients_tested": len(self.tested.right),
-            "reward_uniform": self.reward_uniform,
-            "reward_best_fixed": self.reward_best_fixed,
-            "reward_formula": self.reward_formula,
-            "reward_private": self.reward_private,
+            "reward_uniform": self.uniform.reward,
+            "reward_best_fixed": self.best_fixed.reward,
+            "reward_formula": self.formula.reward,
+            "reward_private": self.private.reward,
             "margin_private": self.private.margin,
             "gain": self.gain.reward,
             "gain_margin": self.gain.margin,

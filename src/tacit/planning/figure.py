@@ -102,19 +102,7 @@ def _figure(plan: Plan) -> Any:
 
 
 def _horizons(axes: Any, x: Any, curve: list[Forecast]) -> None:
-    axes.plot(
-        x,
-        [f.uniform_error for f in curve],
-        color="#6b7280",
-        linestyle="--",
-        linewidth=1,
-        label="uniform play",
-    )
-    axes.plot(
-        x,
-        [f.nonprivate_error for f in curve],
-        color="#111827",
-        linestyle="--",
-        linewidth=1,
-        label="no privacy",
-    )
+    uniform = [f.uniform_error for f in curve]
+    nonprivate = [f.nonprivate_error for f in curve]
+    axes.plot(x, uniform, "--", color="#6b7280", linewidth=1, label="uniform play")
+    axes.plot(x, nonprivate, "--", color="#111827", linewidth=1, label="no privacy")

@@ -35,10 +35,15 @@ def write_findings(found: Findings, path: str | Path) -> Path:
 
 
 def fill(package: str, texts: dict[str, str]) -> str:
-    """The `page.html` of a package of ours with these texts, in the style that all pages share."""
-    template = Template((files(package) / "page.html").read_text(encoding="utf-8"))
-    style = (files("tacit.report") / "style.css").read_text(encoding="utf-8")
-    return template.substitute(texts, style=style.rstrip())
+    """The `page.html` of a package of ours with these texts; all pages share the head and the
+    style."""
+    style = _read("tacit.report", "style.css")
+    head = Template(_read("tacit.report", "head.html")).substitute(texts, style=style)
+    return Template(_read(package, "page.html")).substitute(texts, head=head) + "\n"
+
+
+def _read(package: str, name: str) -> str:
+    return (files(package) / name).read_text(encoding="utf-8").rstrip()
 
 
 def render(found: Findings) -> str:

@@ -54,12 +54,12 @@ class Setting:
 
 
 class Learner(ABC):
-    """One study. Subclasses say what they protect and where they come from."""
+    """One study. Subclasses say where they come from, and what they protect if they do."""
 
     name: ClassVar[str]
     source: ClassVar[str]  # authors, year, title
-    protects: ClassVar[str]  # "context and reward", "reward", "nothing", ...
-    trust: ClassVar[str] = "central"  # central (joint DP), local, shuffled, none
+    protects: ClassVar[str] = "nothing"  # or "context and reward", "reward", ...
+    trust: ClassVar[str] = "none"  # or central (joint DP), local, shuffled
     # the learner it becomes at epsilon = inf; None if it is not private
     counterpart: ClassVar[str | None] = None
 

@@ -41,8 +41,6 @@ class Batched(FeatureLearner):
     source: ClassVar[str] = (
         "Li, Scarlett 2022, Gaussian Process Bandit Optimization with Few Batches"
     )
-    protects: ClassVar[str] = "nothing"
-    trust: ClassVar[str] = "none"
 
     def __init__(self, setting: Setting, rng: Rng) -> None:
         super().__init__(setting, rng)

@@ -19,7 +19,6 @@ class Uniform(Learner):
     name: ClassVar[str] = "Uniform play"
     source: ClassVar[str] = "floor"
     protects: ClassVar[str] = "nothing (uses no data)"
-    trust: ClassVar[str] = "none"
 
     def ask(self, context: Floats) -> Floats:
         return self.setting.problem.actions.sample_points(1, self.rng)[0]
@@ -42,8 +41,6 @@ class BestFixed(Learner):
 
     name: ClassVar[str] = "Best fixed action"
     source: ClassVar[str] = "floor"
-    protects: ClassVar[str] = "nothing"
-    trust: ClassVar[str] = "none"
 
     def __init__(self, setting: Setting, rng: Rng) -> None:
         super().__init__(setting, rng)

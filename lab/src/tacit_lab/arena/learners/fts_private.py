@@ -59,8 +59,6 @@ class FTS(FeatureLearner):
     source: ClassVar[str] = (
         "Dai, Low, Jaillet 2020, Federated Bayesian Optimization via Thompson Sampling"
     )
-    protects: ClassVar[str] = "nothing"
-    trust: ClassVar[str] = "none"
 
     def __init__(self, setting: Setting, rng: Rng) -> None:
         super().__init__(setting, rng)

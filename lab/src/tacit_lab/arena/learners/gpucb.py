@@ -30,8 +30,6 @@ class GPUCB(FeatureLearner):
         "Valko, Korda, Munos, Flaounas, Cristianini 2013, Finite-Time Analysis of Kernelised "
         "Contextual Bandits"
     )
-    protects: ClassVar[str] = "nothing"
-    trust: ClassVar[str] = "none"
 
     def __init__(self, setting: Setting, rng: Rng) -> None:
         super().__init__(setting, rng)

@@ -114,8 +114,6 @@ class LinUCB(LinearUCB):
     source: ClassVar[str] = (
         "Abbasi-Yadkori, Pal, Szepesvari 2011, Improved Algorithms for Linear Stochastic Bandits"
     )
-    protects: ClassVar[str] = "nothing"
-    trust: ClassVar[str] = "none"
 
     def __init__(self, setting: Setting, rng: Rng) -> None:
         super().__init__(setting, rng)

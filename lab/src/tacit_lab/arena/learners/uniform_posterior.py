@@ -22,8 +22,6 @@ class UniformPosterior(UniformPlay):
 
     name: ClassVar[str] = "Uniform + posterior mean"
     source: ClassVar[str] = "Salgia, Vakili, Zhao 2024, Random Exploration in Bayesian Optimization"
-    protects: ClassVar[str] = "nothing"
-    trust: ClassVar[str] = "none"
 
     def __init__(self, setting: Setting, rng: Rng) -> None:
         super().__init__(setting, rng)
