@@ -346,7 +346,7 @@ class Design:
         previous: tuple[Release, ...],
     ) -> Design:
         sample = arrays.get("generator_sample")
-        private = bool(facts.get("private", True))  # earlier versions did not say
+        private = bool(facts["private"])
         if problem.generator is None and sample is not None:
             problem = replace(problem, generator=Drawn(sample, private))
         features = Features(problem.k, arrays["landmarks"], arrays["cholesky"])
