@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -55,11 +55,17 @@ def small_problem() -> tacit.Problem:
     )
 
 
+def _options(given: dict[str, Any]) -> tacit.DesignOptions:
+    """Takes the options out of keywords: those by name, and `options` with more of them."""
+    names = [field.name for field in fields(tacit.DesignOptions)]
+    chosen = {name: given.pop(name) for name in names if name in given}
+    return replace(given.pop("options", tacit.DesignOptions()), **chosen)
+
+
 def build_design(problem: tacit.Problem, **given: Any) -> tacit.Design:
     """`Design.build` in one pass, with options as plain keywords."""
     given = {"passes": 1} | given
-    names = [field.name for field in fields(tacit.DesignOptions)]
-    options = tacit.DesignOptions(**{name: given.pop(name) for name in names if name in given})
+    options = _options(given)
     return tacit.Design.build(problem, options=options, **given)
 
 
@@ -67,8 +73,7 @@ def create_study(url: str, problem: tacit.Problem, **given: Any) -> tacit.Study:
     """`Study.create` with options as plain keywords, and reproducible coins for `rng=`."""
     if "rng" in given:
         given["seed"] = given.pop("rng")
-    names = [field.name for field in fields(tacit.DesignOptions)]
-    options = tacit.DesignOptions(**{name: given.pop(name) for name in names if name in given})
+    options = _options(given)
     return tacit.Study.create(url, problem, options=options, **given)
 
 
