@@ -13,7 +13,7 @@ import numpy as np
 from tacit.core import Budget, Ledger, release_event
 from tacit.design import Design
 from tacit.design.choices import pass_budgets
-from tacit.errors import RequestConflictError, StateError
+from tacit.errors import BudgetError, RequestConflictError, StateError
 from tacit.policy import Policy
 from tacit.residual.refine import refine
 from tacit.statistic import Statistic
@@ -87,11 +87,25 @@ def require_room(ledger: Ledger, design: Design, request: str) -> None:
                 "the one that it was charged to."
             )
     planned = requests(design, request)
-    due = {name: budget for name, budget in planned.items() if ledger.receipt(name) is None}
-    if due and request not in due:
-        raise RequestConflictError(
-            f"request {request!r} was made before with fewer passes: ask for as many, or choose "
-            "another request."
-        )
-    measure = ledger.account().measure
-    ledger.require_room(*(release_event(design.encoding, due[name], measure) for name in due))
+    due = _not_charged(ledger, planned)
+    while True:
+        if due and request not in due:
+            raise RequestConflictError(
+                f"request {request!r} was made before with fewer passes: ask for as many, or "
+                "choose another request."
+            )
+        measure = ledger.account().measure
+        events = [release_event(design.encoding, budget, measure) for budget in due.values()]
+        try:
+            ledger.require_room(*events)
+            return
+        except BudgetError:
+            # Another process may have charged the same requests since they were looked up.
+            later = _not_charged(ledger, planned)
+            if later == due:
+                raise
+            due = later
+
+
+def _not_charged(ledger: Ledger, planned: dict[str, Budget]) -> dict[str, Budget]:
+    return {name: budget for name, budget in planned.items() if ledger.receipt(name) is None}

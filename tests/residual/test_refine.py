@@ -487,6 +487,28 @@ def test_three_passes_spend_the_budget_and_no_more(tmp_path: Path) -> None:
         require_room(ledger, replace(design, passes_left=4), "three")
 
 
+def test_who_is_charged_for_by_another_process_meanwhile_is_not_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two processes release at once: one looks up what is due, the other pays for it, and then the
+    first finds no room. It must look again."""
+    ledger = Ledger.create(f"sqlite:///{tmp_path}/ledger.db", BUDGET)
+    design = Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1, passes=1)
+    statistic = design.statistic()
+    statistic.add_points(*records())
+    require = Ledger.require_room
+
+    def late(self: Ledger, *events: Any, **options: Any) -> None:
+        if not self.charges():
+            statistic.release(ledger=self, request="both")
+        require(self, *events, **options)
+
+    monkeypatch.setattr(Ledger, "require_room", late)
+    require_room(ledger, design, "both")
+    with pytest.raises(tacit.BudgetError):
+        require_room(ledger, design, "another")
+
+
 # -- studies --------------------------------------------------------------------------------------
 
 
