@@ -674,8 +674,8 @@ STUDY = [
     Mutant(
         "release_decision reads rounds twice",
         "tacit.study.study.Study.release_decision",
-        "self._statistic(self.asked)",
-        "self._statistic(self.asked).merge(self._statistic(self.asked))",
+        "self._statistic(state.asked)",
+        "self._statistic(state.asked).merge(self._statistic(state.asked))",
         study.test_a_decision_counts_every_round_once,
     ),
     Mutant(
