@@ -208,6 +208,7 @@ def test_when_no_worker_lives_it_is_said_and_the_rest_is_kept(ray: Any, log: Pat
     assert work.counted in (0, 131_072)
 
 
+@pytest.mark.slow
 def test_a_worker_of_the_command_line_is_killed_from_outside_and_replaced(
     ray: Any, log: Path, expected: list[int], tmp_path: Path
 ) -> None:

@@ -115,7 +115,7 @@ def played(rounds: int, passes: int, rank: int | None = None) -> float:
     return float(np.mean(errors))
 
 
-@pytest.mark.parametrize("passes", [1, 2])
+@pytest.mark.parametrize("passes", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_what_was_planned_is_what_happens(passes: int) -> None:
     """Mean errors agree within 40 % (the standard error of what happens is about 14 %)."""
     expected = plan(
