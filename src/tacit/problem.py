@@ -114,21 +114,21 @@ class Problem:
         Columns that are not declared are left out (`unused_columns` lists them).
         """
         declared = domains.Declared.of(table, ranges, levels)
-        played = [action] if isinstance(action, str) else list(action)
+        actions = [action] if isinstance(action, str) else list(action)
         if isinstance(contexts, str):
             raise InputError(
                 f"contexts must be a list of column names, got {contexts!r}: write [{contexts!r}]."
             )
         if contexts is None:
-            others = [name for name in declared.columns if name not in played]
+            others = [name for name in declared.columns if name not in actions]
         else:
             others = list(contexts)
-        for name, columns in (("action", played), ("contexts", others)):
+        for name, columns in (("action", actions), ("contexts", others)):
             if not columns:
                 raise InputError(
                     f"{name} names no column: declare a range or levels for at least one."
                 )
-        return cls(declared.domain(played), declared.domain(others), kernel, reward_range)
+        return cls(declared.domain(actions), declared.domain(others), kernel, reward_range)
 
     def unused_columns(self, table: Any) -> tuple[str, ...]:
         """The columns of a table, or of a schema, that are neither actions nor contexts of this

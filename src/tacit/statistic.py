@@ -75,15 +75,16 @@ class Statistic:
         problem = self.design.problem
         problem.require_apart(contexts, actions)
         single = not is_column(rewards)
-        played = record_points(problem.actions, actions, "actions", single=single)
-        came = record_points(problem.contexts, contexts, "contexts", single=single)
-        if len(played) != len(came):
+        action_points = record_points(problem.actions, actions, "actions", single=single)
+        context_points = record_points(problem.contexts, contexts, "contexts", single=single)
+        n = len(context_points)
+        if len(action_points) != n:
             raise InputError(
-                f"actions and contexts must have as many rows, got {len(played)} and {len(came)}."
+                f"actions and contexts must have as many rows, got {len(action_points)} and {n}."
             )
-        y = problem.scale_reward(vector(rewards, len(came), "rewards"))
-        ids = None if users is None else labels(users, len(came), "users")
-        self.add_points(np.hstack([played, came]), y, ids, first, progress)
+        y = problem.scale_reward(vector(rewards, n, "rewards"))
+        ids = None if users is None else labels(users, n, "users")
+        self.add_points(np.hstack([action_points, context_points]), y, ids, first, progress)
         return self
 
     @quiet()

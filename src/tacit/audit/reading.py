@@ -195,7 +195,7 @@ def _asked_sums(
     points = np.vstack([page[0] for page in stored])
     users = [user for page in stored for user in page[2]]
     at = design.problem.actions.dimension
-    played = design.problem.actions.sample_points(crowd.size, np.random.default_rng(0))
+    actions = design.problem.actions.sample_points(crowd.size, np.random.default_rng(0))
     sums: list[Vector | None] = []
     start = 0
     for written, right in asked:
@@ -205,7 +205,7 @@ def _asked_sums(
             sums.append(None)
             continue
         statistic = design.statistic()
-        W = np.hstack([played, points[mine, at:]])
+        W = np.hstack([actions, points[mine, at:]])
         statistic.add_points(W, np.ones(crowd.size), users[mine])
         sums.append(_integers(statistic))
     return sums

@@ -197,12 +197,12 @@ def _explore_and_release(
     """The private part: `horizon` patients, each given a uniformly random dose, and one charged
     release. Returns the policy and the rho that was charged."""
     n = design.horizon
-    came = people.sample_patients(n, rng)
+    patients = people.sample_patients(n, rng)
     dose = rng.uniform(0.0, people.LARGEST_DOSE, size=n)
-    worth = people.reward(dose, people.right_dose(came, rng))
+    worth = people.reward(dose, people.right_dose(patients, rng))
 
     def collect(planned: Design) -> Statistic:
-        return planned.statistic().add({"dose": dose}, came, worth, progress=progress)
+        return planned.statistic().add({"dose": dose}, patients, worth, progress=progress)
 
     with tempfile.TemporaryDirectory(prefix="tacit-demo-") as folder:
         ledger = Ledger.create(f"sqlite:///{Path(folder) / 'ledger.db'}", design.budget)

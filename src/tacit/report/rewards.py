@@ -57,9 +57,9 @@ def slices(found: Findings, action: Axis) -> Any:
     panels = figure.subplots(1, len(at), sharey=True, sharex=True, squeeze=False).ravel()
     for i, panel in enumerate(panels):
         tried, inside = view.actions.place(X[i : i + 1], (action, up.places))
-        came = np.repeat(C[i : i + 1], len(tried), axis=0)
-        mean = view.mean(tried, came)
-        band = BAND_90 * view.std(tried, came)
+        contexts = np.repeat(C[i : i + 1], len(tried), axis=0)
+        mean = view.mean(tried, contexts)
+        band = BAND_90 * view.std(tried, contexts)
         mean[~inside] = np.nan
         draw(panel, up, mean, band, f"Expected {view.quantity}")
         _choice(panel, up, action, view.mean(X[i : i + 1], C[i : i + 1]), X[i : i + 1])

@@ -172,9 +172,9 @@ class Study:
         if users is None and self.design.unit == "user":
             raise InputError("this study protects users: say whose round it is with user=...")
         names = None if users is None else labels(users, len(points), "users")
-        played = actions.sample_points(len(points), self._rng or np.random.default_rng())
-        ids = self._store.ask(points, played, names, self.horizon)
-        columns = actions.decode(played)
+        drawn = actions.sample_points(len(points), self._rng or np.random.default_rng())
+        ids = self._store.ask(points, drawn, names, self.horizon)
+        columns = actions.decode(drawn)
         decisions = []
         for i, id in enumerate(ids):
             action = {name: _item(column[i]) for name, column in columns.items()}
