@@ -270,3 +270,8 @@ def test_report_writes_one_page_about_a_policy(tmp_path: Path) -> None:
     assert "NOT PRIVATE" in (study / "report.html").read_text(encoding="utf-8")
     assert "holds no policy" in tacit("report", study, "--out", study / "none.html", code=2).stderr
     assert not (study / "none.html").exists()
+
+
+def test_no_rounds_are_not_taken_for_those_of_the_file(study: Path) -> None:
+    refused = tacit("plan", study / "problem.toml", "--rounds", 0, code=2)
+    assert "horizon must be a whole number of rounds of at least 1, got 0" in refused.stderr

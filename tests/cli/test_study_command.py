@@ -103,7 +103,7 @@ def test_a_kernel_of_ones_own_is_opened_in_python(tmp_path: Path) -> None:
         (["show", "sqlite:///{}/nowhere.db"], "there is no file"),
         (["release", "sqlite:///{}/nowhere.db", "--out", "policy"], "there is no file"),
         (["create", "sqlite:///{}/new.db", "{}/nowhere.toml"], "there is no problem file"),
-        (["create", "sqlite:///{}/new.db", "{}/bare.toml"], "say how many --rounds"),
+        (["create", "sqlite:///{}/new.db", "{}/bare.toml"], "no number of rounds"),
         (
             ["create", "sqlite:///{}/new.db", "{}/problem.toml", "--rounds", "0"],
             "horizon must be a whole number",

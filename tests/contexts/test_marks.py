@@ -233,7 +233,7 @@ def test_a_study_with_a_simulated_generator_is_marked_also_when_opened_again(
 # -- two passes ------------------------------------------------------------------------------------
 
 
-def test_a_second_look_inherits_the_mark_of_the_first(tmp_path: Path) -> None:
+def test_a_second_pass_inherits_the_mark_of_the_first(tmp_path: Path) -> None:
     first = built(replace(PROBLEM, generator=SIMULATED), passes=2)
     second = refine(released(first, tmp_path, "first.db"))
     assert not released(second, tmp_path, "second.db").private
@@ -242,7 +242,7 @@ def test_a_second_look_inherits_the_mark_of_the_first(tmp_path: Path) -> None:
     assert released(refine(private), tmp_path, "again.db").private
 
 
-def test_a_second_look_at_a_simulated_policy_is_marked(tmp_path: Path) -> None:
+def test_a_second_pass_after_a_simulated_policy_is_marked(tmp_path: Path) -> None:
     first = built(PROBLEM, passes=2)
     simulated = first.statistic().add(*records(300)).simulate_release(np.random.default_rng(0))
     second = refine(simulated)
@@ -254,7 +254,9 @@ def test_a_second_look_at_a_simulated_policy_is_marked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("budget", [Budget(rho=0.01), Budget(epsilon=2.0, delta=1e-6), None])
-def test_facts_name_the_budget_that_both_looks_spend(budget: Budget | None, tmp_path: Path) -> None:
+def test_facts_name_the_budget_that_both_passes_spend(
+    budget: Budget | None, tmp_path: Path
+) -> None:
     first = built(PROBLEM, passes=2)
     second = refine(released(first, tmp_path, "first.db"), budget=budget)
     policy = released(second, tmp_path, "second.db")

@@ -124,7 +124,7 @@ def test_sums_agree_within_one_unit_per_record(
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_second_looks_agree_as_well(other: Engine, kernel: Kernel | None) -> None:
+def test_second_passes_agree_as_well(other: Engine, kernel: Kernel | None) -> None:
     first = designed(kernel, passes=2)
     looked = first.statistic()
     looked.add_points(*records())

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli.console import Json, emit, err, out, progress
-from tacit.cli.options import Delta, Epsilon, Passes, ProblemPath, Rank
+from tacit.cli.options import Delta, Epsilon, Passes, ProblemPath, Rank, chosen_budget
 from tacit.errors import InputError, StateError
 
 if TYPE_CHECKING:
-    from tacit.core import Budget
-    from tacit.logs import Checkpoint, FileFit, ProblemFile, Work
+    from tacit.logs import Checkpoint, FileFit, Work
     from tacit.policy import Policy
 
 
@@ -145,7 +144,7 @@ def fit(
         names = (*spec.problem.actions.names, *spec.problem.contexts.names)
         columns = LogColumns.of(names, spec.reward, user or spec.user, run.columns)
         options = DesignOptions(rank=rank, device=device)
-        budget = _budget(spec, epsilon, delta)
+        budget = chosen_budget(spec, epsilon, delta)
         job = Job(spec.problem, columns, budget, passes, options, run, spec.text, spec.sample)
         fit = FileFit(job, paths)
         with _told_what_is_kept(fit.checkpoint):
@@ -257,15 +256,3 @@ def _beside(data: Sequence[Path]) -> str:
             f"sqlite:///{there}."
         )
     return f"sqlite:///{there}"
-
-
-def _budget(spec: ProblemFile, epsilon: float | None, delta: float) -> Budget:
-    from tacit.core import Budget
-
-    if epsilon is not None:
-        return Budget(epsilon=epsilon, delta=delta)
-    if spec.budget is None:
-        raise InputError(
-            "no budget: pass --epsilon 1 --delta 1e-6, or add a [budget] table to the problem file."
-        )
-    return spec.budget

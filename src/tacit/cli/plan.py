@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tacit.cli.console import Json, emit, err, out, progress, table
-from tacit.cli.options import Delta, Epsilon, ProblemPath, Rank
+from tacit.cli.options import Delta, Epsilon, ProblemPath, Rank, chosen_budget, chosen_rounds
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
@@ -58,26 +58,16 @@ def plan(
     by drawing reward functions from the kernel and released numbers from their law. Planning needs
     no data and costs no budget.
     """
-    from tacit.core import Budget
     from tacit.design import DesignOptions
     from tacit.logs import read_problem
     from tacit.planning import plan as make_plan
 
     spec = read_problem(problem)
-    horizon = rounds or spec.horizon
-    budget = spec.budget
-    if epsilon is not None:
-        budget = Budget(epsilon=epsilon, delta=delta)
-    if horizon is None or budget is None:
-        raise InputError(
-            "say how many --rounds and how much --epsilon, or put horizon and [budget] into the "
-            "problem file."
-        )
     with progress(json) as show:
         planned = make_plan(
             spec.problem,
-            horizon=horizon,
-            budget=budget,
+            horizon=chosen_rounds(spec, rounds),
+            budget=chosen_budget(spec, epsilon, delta),
             lengthscales=lengthscales,
             passes=passes,
             options=DesignOptions(rank=rank, signal=signal, noise=noise),

@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tacit.cli.console import Json, emit, out, progress, table
-from tacit.cli.options import Delta, Epsilon, Passes, ProblemPath, Rank
-from tacit.errors import InputError
+from tacit.cli.options import (
+    Delta,
+    Epsilon,
+    Passes,
+    ProblemPath,
+    Rank,
+    chosen_budget,
+    chosen_rounds,
+)
 
 if TYPE_CHECKING:
     from tacit.study import Study, StudyState
@@ -54,19 +61,13 @@ def create(
         decision = study.ask({"age": 61, "weight": 74})
         study.tell(decision, reward=0.8)
     """
-    from tacit.core import Budget
     from tacit.design import DesignOptions
     from tacit.logs import read_problem
     from tacit.study import Study
 
     spec = read_problem(problem)
-    horizon = rounds if rounds is not None else spec.horizon
-    budget = Budget(epsilon=epsilon, delta=delta) if epsilon is not None else spec.budget
-    if horizon is None or budget is None:
-        raise InputError(
-            "say how many --rounds and how much --epsilon, or put horizon and [budget] into the "
-            "problem file."
-        )
+    horizon = chosen_rounds(spec, rounds)
+    budget = chosen_budget(spec, epsilon, delta)
     with progress(json) as show:
         study = Study.create(
             url,
