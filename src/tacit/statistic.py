@@ -177,7 +177,8 @@ class Statistic:
             points = _padded(xp, points, on.rows, 0.5)
             y = _padded(xp, y, on.rows, 0.0)
             counts = _padded(xp, counts, on.rows, 0.0)
-        part.add(self._rows(points, y, counts), records=n, users=users, first=first)
+        weights = xp.ones_like(counts)
+        part.add(self._rows(points, y, counts, weights), records=n, users=users, first=first)
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise StateError(

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tacit.statistic import Statistic
 
 MOST_PASSES = 8
-RowsOf = Callable[[Array, Array, Array], Array]
+RowsOf = Callable[[Array, Array, Array, Array], Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +58,7 @@ class Design:
     moments: Moments
     layout: Layout
     unit: str = "record"
+    max_weight: float = 1.0  # of a record of a log with propensities
     passes_left: int = 0
     residual: Residual | None = None  # what records add instead of their rewards
     previous: tuple[Release, ...] = ()
@@ -99,6 +100,7 @@ class Design:
             total_budget=budget,
             layout=choose_layout(problem, parts.features.rank, own, options, last=passes == 1),
             unit=unit,
+            max_weight=float(options.max_weight or 1.0),
             passes_left=passes - 1,
             **parts._asdict(),
         )
@@ -197,8 +199,9 @@ class Design:
         return one_by_one(map.kernel, points, map.U) @ map.R
 
     def writer(self, engine: Engine) -> RowsOf:
-        """The function from (points, y, known) to rows of norm at most 1, up to rounding: what
-        records add to the sum. `known` is 0 for records that add nothing."""
+        """The function from (points, y, known, weights) to rows of norm at most 1, up to rounding:
+        what records add to the sum. `known` is 0 for records that add nothing; `weights` are shares
+        of `max_weight`."""
         if engine not in self._writers:
             self._writers[engine] = self._writer(engine)
         return self._writers[engine]
@@ -219,23 +222,27 @@ class Design:
         residual = self.residual
         weights = engine.put([] if residual is None else residual.weights)
 
-        def finish(k_U: Array, q: Array, points: Array, y: Array, known: Array) -> Array:
+        def finish(k_U: Array, q: Array, points: Array, y: Array, known: Array, w: Array) -> Array:
             if residual is not None:
                 r = (y - residual.mean_reward - k_U @ weights) / residual.residual_clip
                 y = known * engine.xp.clip(r, -1.0, 1.0)
-            return layout.rows(q, shrinkage(q, clip) / clip, y, points[:, at:], known)
+            return layout.rows(q, shrinkage(q, clip) / clip, w * y, points[:, at:], known)
 
         fused = engine.fused(finish)
 
-        def rows(points: Array, y: Array, known: Array) -> Array:
+        def rows(points: Array, y: Array, known: Array, weights: Array) -> Array:
             k_U = kernel(points, U)
-            return fused(k_U, k_U @ R, points, y, known)
+            return fused(k_U, k_U @ R, points, y, known, weights)
 
         return rows
 
-    def rows(self, points: Floats, y: Floats, known: Floats) -> Floats:
-        """The same on NumPy."""
-        return self.writer(NUMPY)(points, y, known)
+    def rows(
+        self, points: Floats, y: Floats, known: Floats, weights: Floats | None = None
+    ) -> Floats:
+        """The same on NumPy; all weights are 1 unless they are given."""
+        if weights is None:
+            weights = np.ones(len(y))
+        return self.writer(NUMPY)(points, y, known, weights)
 
     def statistic(
         self, device: str | Engine | None = None, cohort: Cohort | None = None
@@ -273,6 +280,8 @@ class Design:
         ]
         if not self.layout.square_share and not self.budget.pure:
             named.append("plain")  # otherwise it has the name of a design with context_share=0
+        if self.max_weight != 1.0:
+            named.append(f"max_weight {self.max_weight:.6e}")
         digest.update(json.dumps(named).encode())
         return digest.hexdigest()[:32]
 
@@ -299,6 +308,7 @@ class Design:
             "tau": self.tau,
             "clip": self.clip,
             "unit": self.unit,
+            "max_weight": self.max_weight,
             "context_share": self.layout.context_share,
             "plain": not self.layout.square_share,
             "residual": residual and {name: getattr(residual, name) for name in numbers},
@@ -371,6 +381,7 @@ class Design:
                 problem, features.rank, budget, options, last=not facts["passes_left"]
             ),
             unit=facts["unit"],
+            max_weight=facts.get("max_weight", 1.0),
             passes_left=facts["passes_left"],
             residual=residual,
             previous=previous,

@@ -29,6 +29,7 @@ class DesignOptions:
     | `context_share` | of the budget, to learn who comes: 0.15, or 0.05 to check a generator |
     | `signal` | a guess of the standard deviation of the reward function, in half reward ranges |
     | `noise` | a guess of the standard deviation of rewards around it, in the same unit |
+    | `max_weight` | of a record of a log with propensities: rarer actions count with this weight |
     | `plain` | release USCA's own statistic and nothing else, in one pass |
     | `seed` | of the design's public coins; drawn by the operating system otherwise |
     | `device` | where products are computed: "cuda" for a GPU, NumPy otherwise |
@@ -42,6 +43,7 @@ class DesignOptions:
     context_share: float | None = None
     signal: float = SIGNAL
     noise: float = NOISE
+    max_weight: float | None = None
     plain: bool = False
     seed: int | None = None
     device: str | Engine | None = None
@@ -66,6 +68,11 @@ class DesignOptions:
             raise InputError(
                 f"context_share must be in [0, 0.9), got {self.context_share!r}: it is a share of "
                 "the budget."
+            )
+        if self.max_weight is not None and not 1 <= self.max_weight < np.inf:
+            raise InputError(
+                f"max_weight must be at least 1, got {self.max_weight!r}: an action that is played "
+                "as often as in uniform play has weight 1."
             )
         if self.seed is not None and (not _whole(self.seed) or self.seed < 0):
             raise InputError(f"seed must be a whole number of at least 0, got {self.seed!r}.")
