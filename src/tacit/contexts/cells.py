@@ -83,7 +83,7 @@ class Cells:
         return xp.astype(xp.concat(marks, axis=1), contexts.dtype)
 
     def column_probabilities(
-        self, counts: Floats, noise: float, records: int, prior: Floats | None = None
+        self, counts: Floats, noise: float, records: float, prior: Floats | None = None
     ) -> list[Floats]:
         """The probabilities of each column's cells, given noisy counts of all cells and the prior
         probabilities of all cells, if there are any (see `probabilities`)."""

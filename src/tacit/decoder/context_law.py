@@ -11,7 +11,10 @@ from tacit._typing import Floats
 from tacit.decoder.parts import ReleaseParts
 from tacit.design import Design, Moments
 from tacit.design.cube import WellSpread, evenly
+from tacit.design.features import clipped, with_one
 from tacit.design.public import PublicPoints, moments_over
+from tacit.kernels import Separable
+from tacit.numerics import linalg
 from tacit.numerics.engine import NUMPY
 from tacit.progress import silent
 
@@ -19,6 +22,10 @@ POINTS = 32_768
 # The weight of contexts that only the counts know of, against those of the generator, before all
 # of them are fitted to the counts.
 ELSEWHERE = 0.1
+CLEARLY = 4.0  # standard deviations by which counts must say that records were not usable
+MAIN_CONTEXTS = 128
+MAIN_ACTIONS = 32
+FEW = 0.02  # of the records are taken for usable at least
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +34,7 @@ class ContextCounts:
 
     counts: Floats
     noise: float
-    records: int
+    records: float
 
     @classmethod
     def pooled(cls, passes: Sequence[ReleaseParts]) -> ContextCounts | None:
@@ -36,14 +43,31 @@ class ContextCounts:
         counts = []
         precisions = []
         for parts in passes:
-            if parts.counts is not None:
-                counts.append(parts.counts)
-                precisions.append(parts.count_noise**-2)
+            if parts.sums.contexts is not None:
+                counts.append(parts.sums.contexts)
+                precisions.append(parts.block_noise("contexts") ** -2)
         if not counts:
             return None
         weights = np.array(precisions)
         pooled = sum(w * c for w, c in zip(weights, counts, strict=True)) / weights.sum()
         return cls(pooled, float(weights.sum() ** -0.5), passes[-1].records)
+
+
+def usable_records(passes: Sequence[ReleaseParts]) -> float:
+    """How many records the counts of contexts say were usable: all of them, unless it is clear that
+    some were not."""
+    records = passes[-1].records
+    counts = ContextCounts.pooled(passes)
+    design = passes[-1].design
+    if counts is None or design.unit != "record":
+        return records  # a user's records count less where there are many
+    cells = design.layout.cells
+    assert cells is not None
+    counted = float(counts.counts.sum()) / cells.columns
+    noise = counts.noise * np.sqrt(cells.size) / cells.columns
+    if counted > records - CLEARLY * noise:
+        return records
+    return max(counted, FEW * records, 1.0)
 
 
 def moments_given(design: Design, counts: ContextCounts | None) -> Moments:
@@ -54,7 +78,42 @@ def moments_given(design: Design, counts: ContextCounts | None) -> Moments:
     if points is None:
         return design.moments
     supply = PublicPoints(design.problem, points, np.random.default_rng(0))
-    return moments_over(design.features, design.whitening, design.clip, supply, NUMPY, silent)
+    return moments_over(
+        design.features, design.whitening, design.clip, supply, NUMPY, silent, design.residual
+    )
+
+
+def main_effects(design: Design, counts: ContextCounts | None) -> Floats:
+    """How functions of the context alone show in the statistic, per record: a matrix H such that
+    they add H t, t ~ N(0, I), for a function of the prior.
+
+    Where only advantages are learned they are no part of the model. Influences are centred over the
+    actions, so that they cancel out, but clipped influences are not quite.
+    """
+    problem = design.problem
+    points = None
+    if counts is not None and design.layout.cells is not None:
+        points = points_given(design, counts)
+    if points is None:
+        points = problem.public_points(POINTS, np.random.default_rng(0))
+    rng = np.random.default_rng(int(design.fingerprint, 16))
+    at = problem.actions.dimension
+    contexts = points[rng.choice(len(points), MAIN_CONTEXTS), at:]
+    menu = problem.actions.candidate_points(MAIN_ACTIONS)
+    actions = np.tile(menu, (len(contexts), 1))
+    each = np.repeat(contexts, len(menu), axis=0)
+    if problem.play is not None:
+        actions = problem.draw_actions(len(each), rng)
+    Phi = design.features(np.hstack([actions, each]))
+    qs = with_one(clipped(Phi @ design.whitening.T, design.clip))
+    residual = design.residual
+    if residual is not None and not residual.rewards:
+        prediction = residual.level + Phi @ (design.features.L.T @ residual.weights)
+        qs = qs * residual.response.at(prediction)[0][:, None]
+    left = qs.reshape(len(contexts), len(menu), -1).mean(axis=1)
+    kernel = problem.k
+    assert isinstance(kernel, Separable)
+    return left.T @ linalg.root(np.asarray(kernel.contexts(contexts, contexts))) / len(contexts)
 
 
 def points_given(design: Design, counts: ContextCounts) -> Floats | None:

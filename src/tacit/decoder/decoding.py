@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from tacit._typing import Floats
-from tacit.decoder.context_law import ContextCounts, moments_given
-from tacit.decoder.evidence import choose
+from tacit.decoder.context_law import (
+    ContextCounts,
+    main_effects,
+    moments_given,
+    usable_records,
+)
+from tacit.decoder.evidence import Level, choose
 from tacit.decoder.kinds import kinds
 from tacit.decoder.observations import (
     LinearObservation,
@@ -16,14 +22,19 @@ from tacit.decoder.observations import (
     combined,
     innovations,
 )
-from tacit.decoder.parts import ReleaseParts
+from tacit.decoder.parts import ReleaseParts, pooled
 from tacit.decoder.posterior import Posterior
 from tacit.design import Design, Release
 from tacit.errors import InputError
 from tacit.kernels.ard import action_lengthscales, lengthscales
 from tacit.numerics import linalg
 
-OFFSET = 0.25  # the variance of the mean of rewards in [-1, 1]: its standard deviation is 1/2
+# The prior variance of the level of rewards in [-1, 1]: it says nothing that a release does not
+# say better.
+LEVEL_VARIANCE = 1.0
+# Where only advantages are learned: the prior variance of what no action changes, as a share of
+# that of what records add.
+MAIN_EFFECT = 0.5
 
 
 def decode(releases: Sequence[Release]) -> Posterior:
@@ -36,22 +47,33 @@ def decode(releases: Sequence[Release]) -> Posterior:
     observed = [observations(passes) for passes in groups]
     independent = [each for passes in observed for each in innovations(passes)]
     seen = combined(independent)
-    mean_square = observed[-1][-1].mean_square
-    return _posterior(releases[-1].design, seen, mean_square, _mean_reward(groups))
+    return _posterior(releases[-1].design, seen, observed[-1][-1].mean_square)
 
 
 def by_people(releases: Sequence[Release]) -> list[list[ReleaseParts]]:
-    """The releases of each group of people, in order."""
+    """The releases of each group of people, in order, with as many records as were usable."""
     groups: dict[str, list[ReleaseParts]] = {}
     for release in releases:
         groups.setdefault(release.people, []).append(ReleaseParts.of(release))
-    return list(groups.values())
+    found = []
+    for passes in groups.values():
+        usable = usable_records(passes)
+        found.append(pooled([replace(parts, records=usable) for parts in passes]))
+    return found
 
 
 def observations(passes: Sequence[ReleaseParts]) -> list[LinearObservation]:
     """Linear observations under the contexts that came: all passes counted the same people."""
     counts = ContextCounts.pooled(passes)
-    return [parts.observation(moments_given(parts.design, counts)) for parts in passes]
+    found = []
+    for parts in passes:
+        seen = parts.observation(moments_given(parts.design, counts))
+        if parts.design.problem.advantage:
+            leak = parts.records * main_effects(parts.design, counts)[: len(seen.b)]
+            N = seen.N + MAIN_EFFECT * seen.variance * leak @ leak.T
+            seen = replace(seen, N=N)
+        found.append(seen)
+    return found
 
 
 def usca_weights(release: Release) -> Floats:
@@ -73,45 +95,38 @@ def _require_same_weights(releases: Sequence[Release]) -> None:
             )
 
 
-def _mean_reward(groups: Sequence[Sequence[ReleaseParts]]) -> float:
-    """The mean reward of all people, weighted by precision. Only the first pass over a group sums
-    rewards; later ones sum residuals."""
-    first = [passes[0] for passes in groups]
-    weights = [parts.mean_noise**-2 if parts.mean_noise else 0.0 for parts in first]
-    if not any(weights):
-        return 0.0
-    return float(np.average([parts.mean_reward for parts in first], weights=weights))
-
-
-def _posterior(
-    design: Design, seen: WhitenedObservation, mean_square: float, mean_reward: float
-) -> Posterior:
-    """The posterior of f = phi' theta with the prior that explains the observation best."""
+def _posterior(design: Design, seen: WhitenedObservation, mean_square: float) -> Posterior:
+    """The posterior of f = l + phi' theta with the prior that explains the observation best."""
     U = design.features.U
     L = design.features.L
     problem = design.problem
-    M = linalg.solve_upper(L, seen.A.T).T  # z = M f(U) + noise, because f(U) = L theta
+    a = seen.A[:, -1]
+    M = linalg.solve_upper(L, seen.A[:, :-1].T).T  # z = a l + M g(U) + noise: g(U) = L theta
     z = seen.z
-    offset = 0.0 if problem.advantage else OFFSET
     kernels = kinds(problem.k, problem.dimension)
     actions = action_lengthscales(kernels[0], problem.actions.dimension)
-    best = choose(kernels, U, M, z, offset, actions)
+    best = choose(kernels, U, M, z, Level(a, LEVEL_VARIANCE), actions)
     v = best.scale
-    K = v * best.kernel(U, U) + offset
-    # f(U) ~ N(0, K), z = M f(U) + noise:  E[f(U)] = K M' (I + M K M')^-1 z
-    # weights = Kuu^-1 E[f(U)]
-    S = linalg.cholesky(np.eye(len(z)) + M @ K @ M.T)
-    half = linalg.solve_lower(S, M @ K)
+    o = LEVEL_VARIANCE
+    K = v * best.kernel(U, U)
+    # (l, g(U)) ~ N(0, P), P = diag(o, K), z = H (l, g(U)) + noise, H = (a, M):
+    # E = P H' (I + H P H')^-1 z,   Cov = P - P H' (I + H P H')^-1 H P
+    S = linalg.cholesky(np.eye(len(z)) + M @ K @ M.T + o * np.outer(a, a))
+    half = linalg.solve_lower(S, np.column_stack([o * a, M @ K]))
     mean = half.T @ linalg.solve_lower(S, z)
     inverse = linalg.solve_upper(L, linalg.solve_lower(L, np.eye(len(L))))  # Kuu^-1
-    covariance = K - half.T @ half
+    learned = half.T @ half
+    covariance = K - learned[1:, 1:]
     return Posterior(
         kernel=problem.k,
         landmarks=U,
-        weights=inverse @ mean,
+        weights=inverse @ mean[1:],
         reduction=v * inverse - inverse @ covariance @ inverse,
         scale=v,
         mean_square=mean_square,
         lengthscales=tuple(lengthscales(best.kernel)),
-        mean_reward=mean_reward,
+        level=float(mean[0]),
+        level_variance=max(o - float(learned[0, 0]), 0.0),
+        level_covariance=-inverse @ learned[1:, 0],
+        advantage=problem.advantage,
     )

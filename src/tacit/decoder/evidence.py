@@ -4,18 +4,17 @@ at no privacy cost.
 With landmarks fixed, another kernel k' is another prior covariance of f on the landmarks. In
 whitened coordinates
 
-    z = N^-1/2 bhat = M f(U) + unit noise,      M = N^-1/2 G L^-1,      f(U) ~ N(0, v k'(U, U) + o
-    11')
+    z = N^-1/2 bhat = a l + M g(U) + unit noise,   M = N^-1/2 G L^-1,   g(U) ~ N(0, v k'(U, U))
 
-where the level of the rewards has variance `o` of its own, so that it is not mistaken for a large
-scale `v`. Only the few directions of z in which the design's own kernel has a signal can tell
+where the level `l` of the rewards has a variance `o` of its own, so that it is not mistaken for a
+large scale `v`. Only the few directions of z in which the design's own kernel has a signal can tell
 kernels apart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize
@@ -54,22 +53,36 @@ class Fit:
 
 
 @dataclass(frozen=True, eq=False)
+class Level:
+    """How the level of rewards shows in the released vector, and its prior variance."""
+
+    a: Floats
+    variance: float
+
+    @property
+    def covariance(self) -> Floats:
+        """What it adds to that of the released vector."""
+        return self.variance * np.outer(self.a, self.a)
+
+
+@dataclass(frozen=True, eq=False)
 class Evidence:
     """What the released vector says about kernels on the landmarks `U`."""
 
     U: Floats
     M: Floats
     z: Floats
-    offset: float
+    level: Level
 
     @classmethod
-    def of(cls, kernel: Kernel, U: Floats, M: Floats, z: Floats, offset: float) -> Evidence:
+    def of(cls, kernel: Kernel, U: Floats, M: Floats, z: Floats, level: Level) -> Evidence:
         """Rotated to the directions that carry signal under the design's kernel; the rest is noise
         under any."""
-        signal, V = linalg.eigh(M @ kernel(U, U) @ M.T)  # the smallest first
+        # the smallest first
+        signal, V = linalg.eigh(M @ kernel(U, U) @ M.T + level.covariance)
         told = min(DIRECTIONS, max(1, int(np.sum(signal > SIGNAL_FLOOR))))
         V = V[:, -told:]
-        return cls(U, V.T @ M, V.T @ z, offset)
+        return cls(U, V.T @ M, V.T @ z, replace(level, a=V.T @ level.a))
 
     def fit(self, kernel: Kernel, start: Floats | None = None, steps: int = STEPS) -> Fit:
         """Maximises the evidence over the scale and the lengthscales, whose prior is centred at the
@@ -98,15 +111,14 @@ class Evidence:
         )
 
     def _negative(self, kernel: Kernel, x: Floats) -> tuple[float, Floats]:
-        """-log N(z; 0, C), C = I + M (v K + o 11') M', and its gradient in log v and the log
+        """-log N(z; 0, C), C = I + v M K M' + o a a', and its gradient in log v and the log
         lengthscales.
 
         d/dx = 1/2 sum(W * v dK/dx),   W = M'(C^-1 - C^-1 z z' C^-1) M
         """
         v = float(np.exp(x[0]))
-        level = self.M.sum(axis=1)
         K, slopes = with_slopes(with_lengthscales(kernel, np.exp(x[1:]).tolist()), self.U)
-        C = v * (self.M @ K @ self.M.T) + self.offset * np.outer(level, level)
+        C = v * (self.M @ K @ self.M.T) + self.level.covariance
         C[np.diag_indices_from(C)] += 1.0
         R = linalg.cholesky(C)
         half = linalg.solve_lower(R, self.M)
@@ -128,7 +140,7 @@ def _prior(off: Floats) -> tuple[float, Floats]:
 
 
 def choose(
-    kernels: Sequence[Kernel], U: Floats, M: Floats, z: Floats, offset: float, actions: int = 0
+    kernels: Sequence[Kernel], U: Floats, M: Floats, z: Floats, level: Level, actions: int = 0
 ) -> Fit:
     """The best of several kernels with as many lengthscales; the first is the problem's own and is
     preferred.
@@ -136,7 +148,7 @@ def choose(
     The evidence may have several peaks, so the search for the own kernel begins at three places.
     """
     own = kernels[0]
-    evidence = Evidence.of(own, U, M, z, offset)
+    evidence = Evidence.of(own, U, M, z, level)
     first = max(
         (evidence.fit(own, start) for start in _starts(own, actions)), key=lambda fit: fit.evidence
     )

@@ -1,11 +1,11 @@
-"""Linear observations of the weights `theta` of the reward function f = phi' theta.
+"""Linear observations of the level of rewards and of the weights `theta` of the reward function
+f = phi' theta.
 
 Both the decoder (released vectors) and the planner (vectors that could be released) use them.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -34,17 +34,23 @@ class WhitenedObservation:
 
 @dataclass(frozen=True, eq=False)
 class LinearObservation:
-    """b = G theta + e, Cov e = N. `b` may have several columns: one for each of several worlds.
+    """b = G t + e, Cov e = N. `b` may have several columns: one for each of several worlds.
 
-    A part `mean_square * sampling` of N comes from who happened to come and how noisy their rewards
-    were: `mean_square` is that of what records add, and `sampling` is n E[q_s q_s'].
+    A part `shared` of N comes from who happened to come and how noisy their rewards were: other
+    passes over the same people have it too. It is n E[q_s q_s'], which is `sampling`, times the
+    mean square of what records add, less the product of their means. Both may have a row more than
+    `b`, of a sum that only another pass tells. `rewards` says whether records add rewards, not
+    residuals.
     """
 
     b: Floats
     G: Floats
     N: Floats
     sampling: Floats
+    shared: Floats
     mean_square: float
+    variance: float
+    rewards: bool
 
     def whitened(self) -> WhitenedObservation:
         R = linalg.cholesky(self.N)
@@ -55,23 +61,20 @@ def innovations(passes: Sequence[LinearObservation]) -> list[LinearObservation]:
     """What each pass over the same people says beyond those before it, with independent errors.
 
     The passes share the noise of who came, so their own errors are not (`shared_noise`). With
-    b = G theta + e of the passes so far, Cov e = N, and Cov(e, e2) = X, it is b2 - X' N^-1 b.
-
-    Correlations of passes that are further apart are products of those of neighbours. They are what
-    `correlation` says of such a pair where residuals become smaller from pass to pass. Where
-    estimates of their mean squares do not, correlations pair by pair can be those of no
-    covariance at all, which cannot be inverted; products always belong to one.
+    b = G t + e of the passes so far, Cov e = N, and Cov(e, e2) = X, it is b2 - X' N^-1 b.
     """
     b = passes[0].b
     G = passes[0].G
     N = passes[0].N
     found = [passes[0]]
-    correlations: list[float] = []  # of the shared noise of a pass and of each one before it
+    variances = nested_variances(passes)
     for i, following in enumerate(passes[1:], start=1):
-        step = correlation(passes[i - 1], following)
-        correlations = [step * before for before in correlations] + [step]
-        shares = zip(passes[:i], correlations, strict=True)
-        X = np.vstack([shared_noise(earlier, following, share) for earlier, share in shares])
+        X = np.vstack(
+            [
+                shared_noise(earlier, following, min(variances[j], variances[i]))
+                for j, earlier in enumerate(passes[:i])
+            ]
+        )
         R = linalg.cholesky(N)
         half = linalg.solve_lower(R, X)
         beyond = replace(
@@ -95,19 +98,31 @@ def combined(observations: Sequence[LinearObservation]) -> WhitenedObservation:
     return found
 
 
-def correlation(first: LinearObservation, second: LinearObservation) -> float:
-    """Of what records add in two passes, `y1` and `y2`: E[y1 y2] over the root of E[y1^2] E[y2^2].
+def nested_variances(passes: Sequence[LinearObservation]) -> list[float]:
+    """The variance of what records add in each pass, as far as it is in all passes before it, too.
 
-    E[y1 y2] is the mean square of the second, which is a residual: what is left of the first.
+    A residual is what is left of those before, so each is kept below them, whatever the estimates
+    say: covariances that are not nested could be those of no law at all, and not be inverted.
     """
-    return min(math.sqrt(second.mean_square / first.mean_square), MOST_CORRELATED)
+    found: list[float] = []
+    for observation in passes:
+        variance = observation.variance
+        if found and not observation.rewards:
+            variance = min(variance, MOST_CORRELATED**2 * min(found))
+        found.append(variance)
+    return found
 
 
-def shared_noise(first: LinearObservation, second: LinearObservation, correlation: float) -> Floats:
-    """The covariance of the errors of two passes over the same people: E[y1 y2] n E[q1 q2'].
+def shared_noise(first: LinearObservation, second: LinearObservation, variance: float) -> Floats:
+    """The covariance of the errors of two passes over the same people.
 
-    Influences of both passes have the same eigenvectors, up to clipping, and then the second factor
-    is the product of the roots of their own second moments.
+    It is E[y1 y2] n E[q1 q2'] for what records add in them, `y1` and `y2`. Where both add rewards,
+    all of it is shared. Otherwise a residual of this variance is. Influences of both passes have
+    the same eigenvectors, up to clipping, and then the second factor is the product of the roots of
+    their own second moments.
     """
-    square = correlation * math.sqrt(first.mean_square * second.mean_square)
-    return square * linalg.root(first.sampling) @ linalg.root(second.sampling)
+    if first.rewards and second.rewards:
+        X = MOST_CORRELATED * linalg.root(first.shared) @ linalg.root(second.shared)
+    else:
+        X = variance * linalg.root(first.sampling) @ linalg.root(second.sampling)
+    return X[: len(first.b), : len(second.b)]

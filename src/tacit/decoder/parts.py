@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tacit._typing import Floats
 from tacit.decoder.observations import LinearObservation
 from tacit.design import Design, Moments, Release
+from tacit.design.layout import Blocks
 
 # The mean square of rewards in [-1, 1] where none is released, and the least that is believed.
 USUAL_SQUARE = 0.2
@@ -17,68 +19,122 @@ LEAST_SQUARE = 0.01
 
 @dataclass(frozen=True, eq=False)
 class ReleaseParts:
-    """One release: the sum `b` of q_s y, counts of contexts, mean and mean square of y."""
+    """One release: sums of what records add, in the units of one record of weight 1."""
 
     design: Design
-    records: int
-    b: Floats
-    b_noise: float  # standard deviation of the privacy noise in one entry of `b`
-    counts: Floats | None
-    count_noise: float
-    mean_reward: float
-    mean_noise: float
-    mean_square: float
+    records: float  # those that are taken for usable
+    sums: Blocks
+    noise: float  # standard deviation of the privacy noise in one entry of the vector
+    mean_noise: float  # the same in the sum of rewards; 0 if another pass tells it
 
     @classmethod
     def of(cls, release: Release) -> ReleaseParts:
         design = release.design
         released = release.released
-        layout = design.layout
-        n = max(1, released.records)  # nobody may have come
-        noise = released.scale / 2**released.bits
-        blocks = layout.split(released.values / 2**released.bits)
-        count_noise = 0.0
-        if blocks.counts is not None:
-            count_noise = layout.count_noise(noise)
-        mean_reward = 0.0
-        mean_noise = 0.0
-        if blocks.rewards is not None:
-            mean_reward = float(np.clip(blocks.rewards / n, -1.0, 1.0))
-            mean_noise = noise / np.sqrt(layout.mean_share) / n
-        mean_square = USUAL_SQUARE
-        if blocks.squares is not None:
-            mean_square = float(np.clip(blocks.squares / n, LEAST_SQUARE, 1.0))
-        return cls(
-            design=design,
-            records=n,
-            b=design.clip * blocks.influences,
-            b_noise=design.clip * noise / np.sqrt(layout.influence_share),
-            counts=blocks.counts,
-            count_noise=count_noise,
-            mean_reward=mean_reward,
-            mean_noise=mean_noise,
-            mean_square=mean_square,
+        weight = design.max_weight
+        blocks = design.layout.split(released.values / 2**released.bits)
+        sums = blocks._replace(
+            influences=weight * design.clip * blocks.influences,
+            histogram=None if blocks.histogram is None else weight * blocks.histogram,
+            mean=None if blocks.mean is None else weight * blocks.mean,
+            square=None if blocks.square is None else weight**2 * blocks.square,
         )
+        noise = released.scale / 2**released.bits
+        mean_noise = weight * design.layout.block_noise("mean", noise)
+        records = max(1, released.records)  # nobody may have come
+        return cls(design, records, sums, noise, mean_noise)
+
+    @property
+    def influence_noise(self) -> float:
+        """The standard deviation of the privacy noise in one influence."""
+        design = self.design
+        scale = design.max_weight * design.clip / np.sqrt(design.layout.influence_share)
+        return float(scale * self.noise)
+
+    def block_noise(self, name: str) -> float:
+        """The same in one entry of another block; counts of contexts and of play have weight 1."""
+        weight = 1.0 if name in ("contexts", "play") else self.design.max_weight
+        return weight * self.design.layout.block_noise(name, self.noise)
+
+    @property
+    def mean(self) -> float:
+        """Of the rewards; 0 where it is not released."""
+        if self.sums.mean is None:
+            return 0.0
+        return float(np.clip(self.sums.mean / self.records, -1.0, 1.0))
+
+    @property
+    def mean_square(self) -> float:
+        if self.sums.square is None:
+            return USUAL_SQUARE
+        most = self.design.max_weight  # E[w^2 y^2] for weights of mean 1
+        return float(np.clip(self.sums.square / self.records, LEAST_SQUARE, most))
 
     def observation(self, moments: Moments) -> LinearObservation:
-        """b = G theta + e with moments over the contexts that came.
+        """b = G t + e for t = (theta, level), with moments over the contexts that came.
+
+        Rewards are level + phi' theta + noise. The released mean is one more influence, which is 1
+        for every record. Only the first pass over the same people has it (see `pooled`).
 
         In a residual pass the released vector is about what is not known yet:
-        r b = g G (theta - theta1) + r e, where residuals are clipped at `r` and attenuated by `g`.
-        Where only advantages are learned, the mean reward `m` leaves m n E[q_s] in the vector,
-        because clipped influences are not centred over the actions any more: it is taken out.
+        r b = G (t - t1) + n E[q shift] + o n E[q] + r e, where residuals are clipped at `r`. What
+        clipping leaves of them is in G, `shift` is the mean that it makes, and `o` what is not
+        known of that.
         """
         n = self.records
-        G = n * moments.cross
-        leak = n * moments.mean
-        b = self.b - self.mean_reward * leak
+        b, noise = self._influences()
+        seen = len(b)
+        G = n * moments.cross[:seen]
+        everybody = n * moments.mean
         sampling = n * moments.square
-        N = self.mean_square * sampling + self.b_noise**2 * np.eye(len(b))
-        N = N + self.mean_noise**2 * np.outer(leak, leak)
+        mean_square = self.mean_square
         residual = self.design.residual
-        if residual is None:
-            return LinearObservation(b, G, N, sampling, self.mean_square)
-        r = residual.residual_clip
-        G = residual.attenuation * G
-        theta1 = self.design.features.L.T @ residual.weights
-        return LinearObservation(r * b + G @ theta1, G, r**2 * N, sampling, r**2 * self.mean_square)
+        mean = 0.0
+        if residual is None or residual.rewards:
+            mean = min(abs(self.mean), mean_square**0.5)
+        # n E[(q y)(q y)'] - n E[q y] E[q y]'
+        shared = mean_square * sampling - mean**2 / n * np.outer(everybody, everybody)
+        N = shared[:seen, :seen] + np.diag(noise**2)
+        r = 1.0
+        if residual is not None:
+            r = residual.residual_clip
+            t1 = np.append(self.design.features.L.T @ residual.weights, residual.level)
+            b = r * b + G @ t1 - n * moments.shift[:seen]
+            offset = residual.offset_std * everybody[:seen]
+            N = r**2 * N + np.outer(offset, offset)
+        return LinearObservation(
+            b=b,
+            G=G,
+            N=N,
+            sampling=sampling,
+            shared=r**2 * shared,
+            mean_square=r**2 * mean_square,
+            variance=r**2 * (mean_square - mean**2),
+            rewards=residual is None or residual.rewards,
+        )
+
+    def _influences(self) -> tuple[Floats, Floats]:
+        """The sums of q_s y, and of y where it is told; and the privacy noise in them."""
+        b = self.sums.influences
+        noise = np.full(len(b), self.influence_noise)
+        if self.sums.mean is None or not self.mean_noise:
+            return b, noise
+        return np.append(b, self.sums.mean), np.append(noise, self.mean_noise)
+
+
+def pooled(passes: Sequence[ReleaseParts]) -> list[ReleaseParts]:
+    """The same with one sum of rewards, in the first of them.
+
+    All passes over the same people release the same sum with noise of their own: one sum with less
+    noise stands for all of them. Later ones keep it as a number that is known, not as news.
+    """
+    told = [(parts.sums.mean, parts.mean_noise) for parts in passes if parts.sums.mean is not None]
+    if not told:
+        return list(passes)
+    weights = np.array([noise**-2 for _, noise in told])
+    mean = float(np.average([total for total, _ in told], weights=weights))
+    found = []
+    for i, parts in enumerate(passes):
+        noise = float(weights.sum() ** -0.5) if i == 0 else 0.0
+        found.append(replace(parts, sums=parts.sums._replace(mean=mean), mean_noise=noise))
+    return found

@@ -18,7 +18,9 @@ ROWS = 2048  # kernel rows at a time: memory stays the same however many points 
 class Posterior:
     """f given the released numbers, in units of half the reward range around its middle.
 
-    mean(w) = k_U(w)' weights,   var(w) = v k(w, w) - k_U(w)' reduction k_U(w)
+    f(w) = l + g(w),   E[g(w)] = k_U(w)' weights,   Var[g(w)] = v k(w, w) - k_U(w)' reduction k_U(w)
+
+    The level `l` of the rewards is a number of its own. It is no part of f where f is an advantage.
     """
 
     kernel: Kernel
@@ -28,7 +30,10 @@ class Posterior:
     scale: float  # v
     mean_square: float  # of rewards
     lengthscales: tuple[float, ...]
-    mean_reward: float = 0.0  # where f is an advantage
+    level: float
+    level_variance: float
+    level_covariance: Floats  # with the weights
+    advantage: bool = False
 
     @property
     def rank(self) -> int:
@@ -36,39 +41,57 @@ class Posterior:
 
     def mean(self, points: Floats) -> Floats:
         """E[f(w)] at joint points in unit coordinates."""
-        return np.concatenate([k_U @ self.weights for _, k_U in self._kernel_rows(points)])
+        g = np.concatenate([k_U @ self.weights for _, k_U in self._kernel_rows(points)])
+        return g if self.advantage else self.level + g
+
+    def reward(self, points: Floats) -> Floats:
+        """E[l + g(w)]: expected rewards, also where f is an advantage."""
+        mean = self.mean(points)
+        return self.level + mean if self.advantage else mean
 
     def variance(self, points: Floats) -> Floats:
         """Var[f(w)]"""
         found = []
+        total = 0.0 if self.advantage else 1.0
         for part, k_U in self._kernel_rows(points):
-            found.append(self.functional_variance(k_U, self.kernel.diagonal(part)))
+            found.append(self.functional_variance(k_U, self.kernel.diagonal(part), total))
         return np.concatenate(found)
 
     def kernel_rows(self, points: Floats) -> Floats:
         """k_U(w)"""
         return np.concatenate([k_U for _, k_U in self._kernel_rows(points)])
 
-    def functional_mean(self, kappa: Floats) -> Floats:
-        """E[sum_i h_i f(w_i)], where a row of `kappa` is sum_i h_i k_U(w_i)."""
-        return np.asarray(kappa @ self.weights)
+    def functional_mean(self, kappa: Floats, total: float = 0.0) -> Floats:
+        """E[sum_i h_i f(w_i)], where a row of `kappa` is sum_i h_i k_U(w_i).
 
-    def functional_variance(self, kappa: Floats, prior: Floats | float) -> Floats:
+        `total` is sum_i h_i, which is 0 for a difference.
+        """
+        return np.asarray(kappa @ self.weights + total * self.level)
+
+    def functional_variance(
+        self, kappa: Floats, prior: Floats | float, total: float = 0.0
+    ) -> Floats:
         """Var[sum_i h_i f(w_i)], where `prior` is sum_ij h_i h_j k(w_i, w_j)."""
         explained = np.sum((kappa @ self.reduction) * kappa, axis=-1)
-        return np.maximum(self.scale * prior - explained, 0.0)
+        level = total**2 * self.level_variance + 2.0 * total * (kappa @ self.level_covariance)
+        return np.maximum(self.scale * prior - explained + level, 0.0)
 
     def draw(self, rng: Rng) -> Posterior:
         """A posterior whose mean is one function drawn from this one."""
-        return replace(self, weights=self.weights + self._root @ rng.normal(size=self.rank))
+        moved = self._root @ rng.normal(size=self.rank + 1)
+        return replace(self, level=self.level + moved[0], weights=self.weights + moved[1:])
 
     @cached_property
     def _root(self) -> Floats:
-        """A square root of the weights' covariance, v Kuu^-1 - reduction."""
+        """A square root of the covariance of the level and the weights, v Kuu^-1 - reduction."""
         L = linalg.cholesky(self.kernel(self.landmarks, self.landmarks))
-        K = L.T @ self.reduction @ L  # in whitened coordinates, where the prior is v I
-        values, V = linalg.eigh(self.scale * np.eye(len(L)) - K)
-        return linalg.solve_upper(L, V * np.sqrt(np.maximum(values, 0.0)))
+        # In whitened coordinates L' weights, where the prior is v I.
+        beside = L.T @ self.level_covariance
+        inner = self.scale * np.eye(len(L)) - L.T @ self.reduction @ L
+        top = np.append(self.level_variance, beside)
+        values, V = linalg.eigh(np.vstack([top, np.column_stack([beside, inner])]))
+        root = V * np.sqrt(np.maximum(values, 0.0))
+        return np.vstack([root[:1], linalg.solve_upper(L, root[1:])])
 
     def _kernel_rows(self, points: Floats) -> list[tuple[Floats, Floats]]:
         """Points in pieces, with their kernel rows."""

@@ -18,6 +18,7 @@ from tacit.numerics import linalg
 from tacit.numerics.engine import engine
 from tacit.problem import Problem
 from tacit.progress import Progress
+from tacit.residual.target import Residual
 
 CLIP_POINTS = 8192
 GENERATOR_SAMPLE = 16_384  # contexts of the problem's generator that are kept for the decoder
@@ -40,12 +41,14 @@ def assemble(
     budget: Budget,
     rng: Rng,
     options: DesignOptions,
-    spectrum: tuple[Floats, Floats] | None,
     progress: Progress,
+    spectrum: tuple[Floats, Floats] | None = None,
+    residual: Residual | None = None,
 ) -> Assembly:
     """The parts of a design whose pass spends `budget`.
 
-    `spectrum` are eigenvalues and eigenvectors of E[phi phi'], estimated unless they are known.
+    `spectrum` are eigenvalues and eigenvectors of E[phi phi'], estimated unless they are known;
+    `residual` is what records add instead of their rewards.
     """
     points = PublicPoints(problem, options.public_points, rng)
     on = engine(options.device)
@@ -72,7 +75,7 @@ def assemble(
         clip = influence_quantile(features(points.take(CLIP_POINTS)) @ A.T)
     elif math.isinf(clip):
         clip = largest_influence(features, A, points)
-    moments = moments_over(features, A, clip, points, on, progress)
+    moments = moments_over(features, A, clip, points, on, progress, residual)
     sample = None
     if problem.generator is not None:
         sample = problem.draw_contexts(GENERATOR_SAMPLE, rng)

@@ -19,11 +19,14 @@ from tacit.design.layout import (
     CHECKING_SHARE,
     CONTEXT_SHARE,
     EARLY_SQUARE_SHARE,
+    HISTOGRAM_SHARE,
     MEAN_SHARE,
+    PLAY_SHARE,
     SQUARE_SHARE,
     Layout,
 )
 from tacit.design.options import DesignOptions
+from tacit.design.played import PlayCells
 from tacit.design.tuning import choose_tau
 from tacit.numerics import linalg
 from tacit.problem import Problem
@@ -96,15 +99,16 @@ def tune(
 
 
 def choose_layout(
-    problem: Problem, rank: int, budget: Budget, options: DesignOptions, *, last: bool
+    problem: Problem, landmarks: Floats, budget: Budget, options: DesignOptions, *, last: bool
 ) -> Layout:
     """The blocks that records write. A pure budget never releases the sum: its decisions get all.
 
-    A pass that is not the `last` measures the mean square of the rewards better, because it says
-    how large residuals will be.
+    A pass that is not the `last` measures the rewards better, because they say how large residuals
+    will be, and where they may be clipped.
     """
+    rank = len(landmarks)
     if budget.pure or options.plain:
-        return Layout(rank, None)
+        return Layout(rank)
     context_share = options.context_share
     if context_share is None:
         context_share = CONTEXT_SHARE if problem.generator is None else CHECKING_SHARE
@@ -112,8 +116,11 @@ def choose_layout(
         rank,
         Cells(problem.contexts) if context_share else None,
         context_share,
+        PlayCells.among(problem.actions, landmarks[:, problem.actions.dimension :]),
+        PLAY_SHARE,
+        histogram_share=0.0 if last else HISTOGRAM_SHARE,
+        mean_share=MEAN_SHARE,
         square_share=SQUARE_SHARE if last else EARLY_SQUARE_SHARE,
-        mean_share=MEAN_SHARE if problem.advantage else 0.0,
     )
 
 

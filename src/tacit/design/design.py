@@ -30,7 +30,7 @@ from tacit.numerics import linalg
 from tacit.numerics.engine import NUMPY, Engine
 from tacit.problem import Problem
 from tacit.progress import Progress, silent
-from tacit.residual import Residual
+from tacit.residual.target import Residual, Response
 
 if TYPE_CHECKING:
     from tacit.statistic import Statistic
@@ -92,13 +92,13 @@ class Design:
         if budget.pure or options.plain:
             passes = 1  # a pure budget pays for no release; a plain one says too little to go on
         own = pass_budget(budget, passes)
-        parts = assemble(problem, horizon, own, _generator(rng), options, None, progress)
+        parts = assemble(problem, horizon, own, _generator(rng), options, progress)
         return cls(
             problem=problem,
             horizon=horizon,
             budget=own,
             total_budget=budget,
-            layout=choose_layout(problem, parts.features.rank, own, options, last=passes == 1),
+            layout=choose_layout(problem, parts.features.U, own, options, last=passes == 1),
             unit=unit,
             max_weight=float(options.max_weight or 1.0),
             passes_left=passes - 1,
@@ -124,13 +124,22 @@ class Design:
         share = self.layout.context_share
         options = replace(options, landmarks=self.features.U, context_share=share)
         parts = assemble(
-            self.problem, self.horizon, budget, _generator(rng), options, self.spectrum, progress
+            self.problem,
+            self.horizon,
+            budget,
+            _generator(rng),
+            options,
+            progress,
+            self.spectrum,
+            residual,
         )
         return replace(
             self,
             budget=budget,
             total_budget=self.total_budget if planned else budget,
-            layout=choose_layout(self.problem, self.rank, budget, options, last=not passes_left),
+            layout=choose_layout(
+                self.problem, self.features.U, budget, options, last=not passes_left
+            ),
             passes_left=passes_left,
             residual=residual,
             previous=previous,
@@ -214,7 +223,6 @@ class Design:
     def _writer(self, engine: Engine) -> RowsOf:
         layout = self.layout
         clip = self.clip
-        at = self.problem.actions.dimension
         U = engine.put(self.features.U)
         R = engine.put(self._influences.R)
         k = self.problem.k
@@ -223,10 +231,11 @@ class Design:
         weights = engine.put([] if residual is None else residual.weights)
 
         def finish(k_U: Array, q: Array, points: Array, y: Array, known: Array, w: Array) -> Array:
+            told = y
             if residual is not None:
-                r = (y - residual.mean_reward - k_U @ weights) / residual.residual_clip
-                y = known * engine.xp.clip(r, -1.0, 1.0)
-            return layout.rows(q, shrinkage(q, clip) / clip, w * y, points[:, at:], known)
+                r = (y - residual.level - k_U @ weights) / residual.residual_clip
+                told = known * engine.xp.clip(r, -1.0, 1.0)
+            return layout.rows(q, shrinkage(q, clip) / clip, told, points, known, w, y)
 
         fused = engine.fused(finish)
 
@@ -268,7 +277,7 @@ class Design:
         if self.residual is not None:
             known = np.linalg.norm(self.features.L.T @ self.residual.weights)
             numbers.append(f"{self.residual.residual_clip:.6e}")
-            numbers.append(f"{self.residual.mean_reward:.6e}")
+            numbers.append(f"{self.residual.level:.6e}")
             numbers.append(f"{known:.4e}")
         named = [
             self.problem.spec(),
@@ -299,7 +308,7 @@ class Design:
     def own_facts(self) -> dict[str, Any]:
         """The same without the releases before it."""
         residual = self.residual
-        numbers = ("mean_reward", "residual_clip", "attenuation")
+        numbers = ("level", "residual_clip")
         return {
             "horizon": self.horizon,
             "budget": asdict(self.budget),
@@ -324,11 +333,16 @@ class Design:
             "moments_cross": self.moments.cross,
             "moments_square": self.moments.square,
             "moments_mean": self.moments.mean,
+            "moments_shift": self.moments.shift,
         }
         if self.generator_sample is not None:
             found["generator_sample"] = self.generator_sample
         if self.residual is not None:
+            response = self.residual.response
             found["residual_weights"] = self.residual.weights
+            found["residual_response"] = np.vstack(
+                [response.predictions, response.attenuation, response.shift]
+            )
         return found
 
     @classmethod
@@ -364,7 +378,8 @@ class Design:
         options = DesignOptions(context_share=facts["context_share"], plain=facts["plain"])
         residual = None
         if facts["residual"] is not None:
-            residual = Residual(arrays["residual_weights"], **facts["residual"])
+            response = Response(*arrays["residual_response"])
+            residual = Residual(arrays["residual_weights"], response=response, **facts["residual"])
         return cls(
             problem=problem,
             horizon=facts["horizon"],
@@ -375,10 +390,13 @@ class Design:
             tau=facts["tau"],
             clip=facts["clip"],
             moments=Moments(
-                arrays["moments_cross"], arrays["moments_square"], arrays["moments_mean"]
+                arrays["moments_cross"],
+                arrays["moments_square"],
+                arrays["moments_mean"],
+                arrays["moments_shift"],
             ),
             layout=choose_layout(
-                problem, features.rank, budget, options, last=not facts["passes_left"]
+                problem, features.U, budget, options, last=not facts["passes_left"]
             ),
             unit=facts["unit"],
             max_weight=facts.get("max_weight", 1.0),

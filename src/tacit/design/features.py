@@ -70,23 +70,41 @@ def chunks(total: int, size: int = CHUNK) -> Iterator[int]:
 class Moments:
     """What the law of public points does to the statistic, per record:
 
-    cross = E[q_s phi'],  square = E[q_s q_s'],  mean = E[q_s]
+    cross = E[q (phi, 1)'],  square = E[q q'],  mean = E[q],  shift = 0
 
-    One released vector is `records * cross theta + noise` (see `tacit.decoder`).
+    where q = (q_s, 1): clipped influences, and the 1 that sums up rewards. One released vector is
+    `records * cross (theta, level) + noise` (see `tacit.decoder`). Where records add residuals,
+    clipping leaves a part `g` of them, and a mean: cross = E[g q (phi, 1)'], shift = E[q shift].
     """
 
     cross: Floats
     square: Floats
     mean: Floats
+    shift: Floats
 
 
-def moments(Phi: Array, q: Array, clip: float) -> Moments:
-    """All moments from rows of features and their influences."""
-    qs = clipped(q, clip)
+def moments(
+    Phi: Array, q: Array, clip: float, response: tuple[Array, Array] | None = None
+) -> Moments:
+    """All moments from rows of features and their influences; `response` is what clipping leaves of
+    residuals at each point, and their mean after it."""
+    xp = array_namespace(q)
     n = Phi.shape[0]
-    return Moments(
-        cross=qs.T @ Phi / n, square=qs.T @ qs / n, mean=array_namespace(qs).sum(qs, axis=0) / n
-    )
+    qs = with_one(clipped(q, clip))
+    right = with_one(Phi)
+    mean = xp.sum(qs, axis=0) / n
+    shift = 0.0 * mean
+    if response is not None:
+        attenuation, moved = response
+        right = right * attenuation[:, None]
+        shift = qs.T @ moved / n
+    return Moments(qs.T @ right / n, qs.T @ qs / n, mean, shift)
+
+
+def with_one(rows: Array) -> Array:
+    """Rows with a 1 at their end."""
+    xp = array_namespace(rows)
+    return xp.concat([rows, xp.ones_like(rows[:, :1])], axis=1)
 
 
 def clipped(q: Array, clip: float) -> Array:

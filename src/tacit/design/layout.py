@@ -1,15 +1,22 @@
 """What one record writes: blocks of one vector, so that one sum and one release carry them all.
 
-    [ sqrt(a) q_s(w) y / s  |  sqrt(h / p) onehot(context)  |  sqrt(m) y  |  sqrt(e) y^2 ]
+    [ sqrt(a) q_s(w) y / s | sqrt(h / p) onehot(context) | sqrt(g / d) onehot(action and context)
+      | sqrt(l) hat(y) | sqrt(m) y | sqrt(e) y^2 ]
 
-with shares a + h + m + e = 1.
+with shares a + h + g + l + m + e = 1.
 
-The first block is USCA's statistic. The second counts contexts, one cell in each of `p` columns, so
-that the decoder learns who really came. The third measures the mean reward, where only
-advantages are learned and nothing else would; the last the mean square of the rewards, which sets
-the decoder's noise. Each block has norm at most the root of its share, so the row has norm at most
-1 and the trusted core's bound holds without a new argument. Splitting the norm is splitting the
-budget: a share of `h` costs `h rho`.
+| block | what it is for |
+|---|---|
+| influences | USCA's statistic |
+| contexts | one cell in each of `p` columns: the decoder learns who really came |
+| play | one cell for each of `d` columns of the actions: were they played as it is stated? |
+| histogram | of the rewards, in a pass that others follow: where may their residuals be clipped? |
+| mean | of the rewards, also in residual passes: their level |
+| square | the mean square of the rewards, which sets the decoder's noise |
+
+Each block has norm at most the root of its share, so the row has norm at most 1 and the trusted
+core's bound holds without a new argument. Splitting the norm is splitting the budget: a share of
+`h` costs `h rho`. A record's weight multiplies everything but the counts of contexts.
 """
 
 from __future__ import annotations
@@ -19,25 +26,33 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 
 from tacit._typing import Array, Floats
 from tacit.contexts.cells import Cells
+from tacit.design.played import PlayCells
 
 CONTEXT_SHARE = 0.15  # where nothing is known of who comes
 CHECKING_SHARE = 0.05  # where a generator says who comes, and may be wrong
+PLAY_SHARE = 0.01
 MEAN_SHARE = 0.02
 SQUARE_SHARE = 0.01
-EARLY_SQUARE_SHARE = 0.05  # in a pass that others follow
+# In a pass that others follow:
+HISTOGRAM_SHARE = 0.03
+EARLY_SQUARE_SHARE = 0.03
+
+NODES = np.linspace(-1.0, 1.0, 17)  # of the histogram of rewards
 
 
 class Blocks(NamedTuple):
     """A sum of rows, taken apart. What has no share is None."""
 
     influences: Floats  # sum of q_s y / s
-    counts: Floats | None  # of contexts in each cell
-    rewards: float | None  # sum of y
-    squares: float | None  # sum of y^2
+    contexts: Floats | None  # counts in each cell
+    play: Floats | None  # counts in each cell of actions
+    histogram: Floats | None  # of y on the nodes
+    mean: float | None  # sum of y
+    square: float | None  # sum of y^2
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,55 +60,118 @@ class Layout:
     """Which blocks a row has: `rank` influences, and what has a share of the others."""
 
     rank: int
-    cells: Cells | None
+    cells: Cells | None = None
     context_share: float = 0.0
-    square_share: float = 0.0
+    play: PlayCells | None = None
+    play_share: float = 0.0
+    histogram_share: float = 0.0
     mean_share: float = 0.0
+    square_share: float = 0.0
 
     @property
     def size(self) -> int:
         """The number of entries of a row."""
-        cells = self.cells.size if self.cells is not None else 0
-        return self.rank + cells + bool(self.mean_share) + bool(self.square_share)
+        return self.rank + sum(self._sizes.values())
+
+    @property
+    def _sizes(self) -> dict[str, int]:
+        """The numbers of entries after the influences."""
+        return {
+            "contexts": 0 if self.cells is None else self.cells.size,
+            "play": 0 if self.play is None else self.play.size,
+            "histogram": len(NODES) if self.histogram_share else 0,
+            "mean": int(self.mean_share > 0),
+            "square": int(self.square_share > 0),
+        }
+
+    @property
+    def _weights(self) -> dict[str, float]:
+        """What an entry of a block is multiplied with."""
+        columns = 1 if self.cells is None else self.cells.columns
+        actions = 1 if self.play is None else self.play.columns
+        return {
+            "contexts": math.sqrt(self.context_share / columns),
+            "play": math.sqrt(self.play_share / actions),
+            "histogram": math.sqrt(self.histogram_share),
+            "mean": math.sqrt(self.mean_share),
+            "square": math.sqrt(self.square_share),
+        }
 
     @property
     def influence_share(self) -> float:
-        return 1.0 - self.context_share - self.mean_share - self.square_share
+        others = (
+            self.context_share,
+            self.play_share,
+            self.histogram_share,
+            self.mean_share,
+            self.square_share,
+        )
+        return 1.0 - sum(others)
 
-    def rows(self, q: Array, weight: Array, y: Array, contexts: Array, known: Array) -> Array:
-        """Rows for influences `weight * q` of norm at most 1; `known` is 0 for records that add
-        nothing."""
+    def rows(
+        self,
+        q: Array,
+        shrink: Array,
+        y: Array,
+        points: Array,
+        known: Array,
+        weight: Array,
+        rewards: Array | None = None,
+    ) -> Array:
+        """Rows for influences `shrink * q` of norm at most 1 at joint points.
+
+        `known` is 0 for records that add nothing. `weight` is at most 1. `y` are residuals where
+        `rewards` are given.
+        """
         xp = array_namespace(q)
-        blocks = [q * (math.sqrt(self.influence_share) * weight * y)[:, None]]
+        weights = self._weights
+        told = weight * y
+        blocks = [q * (math.sqrt(self.influence_share) * shrink * told)[:, None]]
         if self.cells is not None:
-            blocks.append(self.cells.onehot(contexts) * (self._count_weight * known)[:, None])
+            contexts = points[:, points.shape[1] - self.cells.domain.dimension :]
+            blocks.append(self.cells.onehot(contexts) * (weights["contexts"] * known)[:, None])
+        if self.play is not None:
+            blocks.append(self.play.onehot(points) * (weights["play"] * known * weight)[:, None])
+        if self.histogram_share:
+            blocks.append(hat(y) * (weights["histogram"] * known * weight)[:, None])
         if self.mean_share:
-            blocks.append((math.sqrt(self.mean_share) * y)[:, None])
+            mean = told if rewards is None else weight * rewards
+            blocks.append((weights["mean"] * mean)[:, None])
         if self.square_share:
-            blocks.append((math.sqrt(self.square_share) * y**2)[:, None])
+            blocks.append((weights["square"] * told**2)[:, None])
         return xp.concat(blocks, axis=1)
 
     def split(self, values: Floats) -> Blocks:
         """The inverse of `rows`, for a sum of rows."""
-        influences = values[: self.rank] / np.sqrt(self.influence_share)
-        rest = values[self.rank :]
-        counts = None
-        rewards = None
-        squares = None
-        if self.cells is not None:
-            counts = rest[: self.cells.size] / self._count_weight
-        if self.mean_share:
-            rewards = float(rest[-2]) / math.sqrt(self.mean_share)
-        if self.square_share:
-            squares = float(rest[-1]) / math.sqrt(self.square_share)
-        return Blocks(influences, counts, rewards, squares)
+        found: dict[str, Floats | None] = {}
+        start = self.rank
+        for name, size in self._sizes.items():
+            block = values[start : start + size]
+            found[name] = block / self._weights[name] if size else None
+            start += size
+        mean = found["mean"]
+        square = found["square"]
+        return Blocks(
+            influences=values[: self.rank] / math.sqrt(self.influence_share),
+            contexts=found["contexts"],
+            play=found["play"],
+            histogram=found["histogram"],
+            mean=None if mean is None else float(mean[0]),
+            square=None if square is None else float(square[0]),
+        )
 
-    @property
-    def _count_weight(self) -> float:
-        if self.cells is None:
+    def block_noise(self, name: str, noise: float) -> float:
+        """The standard deviation of the noise in an entry of a block, given that in an entry of the
+        vector; 0 for a block that is not there."""
+        if not self._sizes[name]:
             return 0.0
-        return float(np.sqrt(self.context_share / self.cells.columns))
+        return noise / self._weights[name]
 
-    def count_noise(self, noise: float) -> float:
-        """The standard deviation of the noise in a count, given that in an entry of the vector."""
-        return noise / self._count_weight
+
+def hat(y: Array) -> Array:
+    """Rows with the two nodes that `y` lies between: the nearer, the more. They add up to 1, and
+    the nodes' mean under them is `y`."""
+    xp = array_namespace(y)
+    nodes = xp.asarray(NODES, dtype=y.dtype, device=device(y))
+    apart = xp.abs(xp.clip(y, -1.0, 1.0)[:, None] - nodes[None, :])
+    return xp.clip(1.0 - apart / float(NODES[1] - NODES[0]), min=0.0)

@@ -12,6 +12,7 @@ from tacit.design.features import CHUNK, Features, Moments, chunks, moments
 from tacit.numerics.engine import NUMPY, Engine, to_numpy
 from tacit.problem import Problem
 from tacit.progress import Progress
+from tacit.residual.target import Residual
 
 
 class PublicPoints:
@@ -77,25 +78,44 @@ def second_moment(
 
 
 def moments_over(
-    features: Features, A: Floats, clip: float, points: PublicPoints, on: Engine, progress: Progress
+    features: Features,
+    A: Floats,
+    clip: float,
+    points: PublicPoints,
+    on: Engine,
+    progress: Progress,
+    residual: Residual | None = None,
 ) -> Moments:
     """The moments of clipped influences over the public points, in chunks."""
     phi = features.map.on(on)
     root = on.put(A.T)
-    cross = on.put(np.zeros(A.shape))
-    square = on.put(np.zeros(A.shape))
-    mean = on.put(np.zeros(len(A)))
+    rank = features.rank
+    cross = on.put(np.zeros((rank + 1, rank + 1)))
+    square = on.put(np.zeros((rank + 1, rank + 1)))
+    mean = on.put(np.zeros(rank + 1))
+    shift = on.put(np.zeros(rank + 1))
     done = 0
-    for chunk in points.stream(features.rank, on):
+    for chunk in points.stream(rank, on):
         Phi = phi(chunk)
-        part = moments(Phi, Phi @ root, clip)
+        response = None
+        if residual is not None and not residual.rewards:
+            prediction = residual.level + to_numpy(Phi) @ (features.L.T @ residual.weights)
+            attenuation, moved = residual.response.at(prediction)
+            response = (on.put(attenuation), on.put(moved))
+        part = moments(Phi, Phi @ root, clip, response)
         n = chunk.shape[0]
         cross += n * part.cross
         square += n * part.square
         mean += n * part.mean
+        shift += n * part.shift
         done += n
-        progress("law of the statistic", done, points.total(features.rank))
-    return Moments(to_numpy(cross) / done, to_numpy(square) / done, to_numpy(mean) / done)
+        progress("law of the statistic", done, points.total(rank))
+    return Moments(
+        cross=to_numpy(cross) / done,
+        square=to_numpy(square) / done,
+        mean=to_numpy(mean) / done,
+        shift=to_numpy(shift) / done,
+    )
 
 
 def largest_influence(features: Features, A: Floats, points: PublicPoints) -> float:

@@ -40,8 +40,11 @@ def predicted_variance(
     q = Phi / np.sqrt(T * d + tau)
     s = influence_quantile(q)
     found = moments(Phi, q, s)
-    G = T * found.cross
-    N = T * (signal**2 + noise**2) * found.square + (2.0 * s * multiplier) ** 2 * np.eye(len(d))
+    rank = len(d)
+    G = T * found.cross[:rank, :rank]
+    N = T * (signal**2 + noise**2) * found.square[:rank, :rank] + (
+        2.0 * s * multiplier
+    ) ** 2 * np.eye(len(d))
     reduction = np.sum(G * np.linalg.solve(v * G @ G.T + N, G * d))
     return float(v * d.sum() - v**2 * reduction)
 

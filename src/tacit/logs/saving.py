@@ -18,7 +18,7 @@ from tacit.logs.storage import damaged, read, write
 from tacit.problem import Problem
 from tacit.statistic import Statistic
 
-SCHEMA = 2
+SCHEMA = 3
 
 
 @dataclass(frozen=True)

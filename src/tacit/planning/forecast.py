@@ -214,8 +214,9 @@ class Plan:
         """Of the privacy noise in each pass."""
         passes = 1 if budget.pure or self.options.plain else self.passes
         found = []
+        anywhere = np.full((1, self.problem.dimension), 0.5)
         for i, part in enumerate(pass_budgets(budget, passes)):
-            layout = choose_layout(self.problem, 1, part, self.options, last=i == passes - 1)
+            layout = choose_layout(self.problem, anywhere, part, self.options, last=i == passes - 1)
             found.append(1.0 / math.sqrt(2.0 * noise_rho(part) * layout.influence_share))
         return found
 
@@ -257,7 +258,7 @@ class Plan:
             mean_square = kept * (signal**2 + noise**2)
             sigmas = [2.0 * s * r * multiplier, 0.0]
             noisy, without = self._simulation.observations(
-                rounds, tau, s, mean_square, residual.attenuation, sigmas
+                rounds, tau, s, mean_square, residual.attenuation, sigmas, residual == REWARDS
             )
             private.append(noisy)
             exact.append(without)

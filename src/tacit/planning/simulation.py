@@ -166,6 +166,7 @@ class Simulation:
         mean_square: float,
         attenuation: float,
         sigmas: Sequence[float],
+        rewards: bool,
     ) -> list[LinearObservation]:
         """Expected releases of one pass, one for each standard deviation of the privacy noise.
 
@@ -182,8 +183,20 @@ class Simulation:
         left_over = attenuation * rounds * qs.T @ self._g / len(q)  # T E[q_s g]
         b = G @ np.hstack(self._theta) + left_over
         sampling = rounds * (qs.T @ qs) / len(q)
-        noises = [mean_square * sampling + sigma**2 * np.eye(self.rank) for sigma in sigmas]
-        return [LinearObservation(b, G, N, sampling, mean_square) for N in noises]
+        shared = mean_square * sampling
+        return [
+            LinearObservation(
+                b=b,
+                G=G,
+                N=shared + sigma**2 * np.eye(self.rank),
+                sampling=sampling,
+                shared=shared,
+                mean_square=mean_square,
+                variance=mean_square,
+                rewards=rewards,
+            )
+            for sigma in sigmas
+        ]
 
 
 class _Drawn:

@@ -24,8 +24,9 @@ from tacit.numerics.engine import Engine, engine
 from tacit.policy.deciding import Decider
 from tacit.problem import Problem
 
-SCHEMA = 2
+SCHEMA = 3
 CANDIDATES = 256
+ARRAYS = ("landmarks", "weights", "reduction", "level_covariance")  # of a saved posterior
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +142,8 @@ class Policy:
             "posterior": {
                 "scale": self.posterior.scale,
                 "mean_square": self.posterior.mean_square,
-                "mean_reward": self.posterior.mean_reward,
+                "level": self.posterior.level,
+                "level_variance": self.posterior.level_variance,
                 "lengthscales": list(self.posterior.lengthscales),
             },
             "candidates": self.candidates,
@@ -152,6 +154,7 @@ class Policy:
             landmarks=self.posterior.landmarks,
             weights=self.posterior.weights,
             reduction=self.posterior.reduction,
+            level_covariance=self.posterior.level_covariance,
         )
         (folder / "policy.json").write_text(json.dumps(about, indent=2) + "\n")
         return folder
@@ -176,12 +179,14 @@ class Policy:
                 f"use the version that wrote it ({about.get('tacit', 'unknown')})."
             )
         with np.load(folder / "policy.npz", allow_pickle=False) as arrays:
-            kept = {name: arrays[name] for name in ("landmarks", "weights", "reduction")}
+            kept = {name: arrays[name] for name in ARRAYS}
         problem = Problem.from_spec(about["problem"], kernel=kernel)
         return cls(
             problem=problem,
             guarantee=Guarantee(**about["guarantee"]),
-            posterior=Posterior(problem.k, **kept, **about["posterior"]),
+            posterior=Posterior(
+                problem.k, **kept, **about["posterior"], advantage=problem.advantage
+            ),
             facts=about["facts"],
             candidates=about["candidates"],
             receipt=about["receipt"],

@@ -54,14 +54,13 @@ def facts(policy: Policy) -> list[tuple[str, str, str]]:
             "mean square of the rewards, or of the residuals of a further pass",
         )
     )
-    if policy.problem.advantage:
-        rows.append(
-            (
-                "Mean reward",
-                f"{posterior.mean_reward:.3g}",
-                "mean of the rewards, over which this page shows advantages",
-            )
+    rows.append(
+        (
+            "Level",
+            f"{posterior.level:.3g}",
+            "level of the rewards, in half reward ranges around the middle of the range",
         )
+    )
     rows.append(("Version", __version__, "of Tacit that wrote this page"))
     return rows
 

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-DEVIATIONS = 1.5  # residuals are clipped at so many of their expected standard deviations
-WORTHWHILE = 0.9  # a residual clip above this share of the rewards' own range gains too little
+import numpy as np
+
+from tacit.residual.reward_law import ResidualLaw
+from tacit.residual.target import Response
+
+DEVIATIONS = 1.5  # residuals are clipped at so many of their expected standard deviations at least
+CLOSER = 0.75  # of a clip is the next one that is tried
+# A clip above this share of the rewards' own range gains too little. Neither does one that says
+# less than that much more than a wider one: what clipping leaves is never known exactly.
+WORTHWHILE = 0.9
+UNCERTAIN = 0.15  # what clipping leaves must be known up to this share of it
 
 
 @dataclass(frozen=True)
 class Clip:
-    """Where residuals are clipped, and what that leaves of a small shift."""
+    """Where normal residuals are clipped, and what that leaves of a small shift of them."""
 
     residual_clip: float
     attenuation: float
@@ -20,20 +30,19 @@ class Clip:
 REWARDS = Clip(1.0, 1.0)  # no residuals: records add their rewards once more, none of which is cut
 
 
-def choose_clip(error: float, noise: float, mean_reward: float = 0.0) -> Clip:
-    """The clip for residuals with these standard deviations: `error` of what is not learned yet,
-    `noise` of rewards around the reward function.
+def choose_clip(error: float, noise: float) -> Clip:
+    """The clip for normal residuals with these standard deviations: `error` of what is not learned
+    yet, `noise` of rewards around the reward function.
 
     Where rewards are so noisy that residuals would hardly be smaller, the answer is `REWARDS`: two
     releases of the same sum are worth as much as one for the whole budget. Measured: a closer clip
     is better where privacy noise dominates, until at one deviation too much is cut off.
-    `mean_reward` is not 0 where only advantages are learned; then it is part of the rewards' size.
     """
     residual_clip = DEVIATIONS * math.hypot(error, noise)
-    if residual_clip >= WORTHWHILE * math.hypot(1.0, mean_reward):
+    if residual_clip >= WORTHWHILE:
         return REWARDS
-    shift, _ = clipping(DEVIATIONS)
-    return Clip(residual_clip, shift)
+    inside, _ = clipping(DEVIATIONS)
+    return Clip(residual_clip, inside)
 
 
 def clipping(deviations: float) -> tuple[float, float]:
@@ -43,3 +52,82 @@ def clipping(deviations: float) -> tuple[float, float]:
     density = math.exp(-(deviations**2) / 2.0) / math.sqrt(2.0 * math.pi)
     square = inside - 2.0 * deviations * density + deviations**2 * (1.0 - inside)
     return inside, square
+
+
+@dataclass(frozen=True, eq=False)
+class ClippedResiduals:
+    """Residuals of a law, clipped: what is left of them at each prediction."""
+
+    residual_clip: float
+    response: Response
+    mean_square: float
+    attenuation: float  # on average
+
+    def information(self, sampling: float, privacy: float) -> float:
+        """About a small shift of residuals, where records have the noise `sampling` for each unit
+        of their mean square and the privacy noise of a clip at 1 has the variance `privacy`."""
+        noise = self.mean_square * sampling + self.residual_clip**2 * privacy
+        return self.attenuation**2 / noise
+
+
+def clip_residuals(
+    laws: Sequence[ResidualLaw], rewards_square: float, sampling: float, privacy: float
+) -> ClippedResiduals | None:
+    """The clip that says most (`information`), or None where rewards as they are say as much;
+    `rewards_square` is their mean square.
+
+    The first law is the likeliest, the others are those that residuals could have instead: a clip
+    must leave about the same of all of them. Clips are tried from one that cuts nothing off to
+    `DEVIATIONS` standard deviations. For rewards of two values clipping gains little: they are best
+    told as they are, or their residuals whole.
+    """
+    best = None
+    most = 1.0 / (rewards_square * sampling + privacy)
+    for residual_clip in _clips(laws[0]):
+        clipped = [_clipped(law, residual_clip) for law in laws]
+        left = np.array([each.attenuation for each in clipped])
+        if left.std() > UNCERTAIN * left.mean():
+            break
+        found = clipped[0].information(sampling, privacy)
+        if found > most / WORTHWHILE:
+            best = clipped[0]
+            most = found
+    return best
+
+
+def _clips(law: ResidualLaw) -> Iterator[float]:
+    """From a clip that cuts nothing off to the closest one."""
+    residual_clip = law.largest
+    closest = DEVIATIONS * law.deviation
+    while residual_clip > closest:
+        yield residual_clip
+        residual_clip *= CLOSER
+    yield closest
+
+
+def _clipped(law: ResidualLaw, residual_clip: float) -> ClippedResiduals:
+    """What clipping leaves.
+
+    Where the law of rewards moves with their mean as in an exponential family (binary rewards,
+    exponential ones and normal ones do), a small shift of the mean moves that of a function of them
+    by their covariance over the variance.
+    """
+    e = law.noise  # (predictions, values)
+    p = law.probabilities
+    variance = np.sum(p * e**2, axis=1)
+    attenuation = np.zeros(len(e))
+    shift = np.zeros(len(e))
+    square = np.zeros(len(e))
+    for error, share in law.errors:
+        kept = np.clip(e + error, -residual_clip, residual_clip)
+        attenuation += share * np.sum(p * kept * e, axis=1) / variance
+        shift += share * np.sum(p * kept, axis=1)
+        square += share * np.sum(p * kept**2, axis=1)
+    # The mean after clipping where rewards are as expected, in a straight line from where they are.
+    response = Response(law.predictions, attenuation, shift - attenuation * law.offset)
+    return ClippedResiduals(
+        residual_clip,
+        response,
+        mean_square=float(law.shares @ square),
+        attenuation=float(law.shares @ attenuation),
+    )

@@ -19,11 +19,11 @@ from tacit.errors import InputError, StateError
 from tacit.numerics.engine import Engine
 from tacit.policy import Policy
 from tacit.progress import Progress, silent
-from tacit.residual.clipping import REWARDS, choose_clip
+from tacit.residual.clipping import ClippedResiduals, clip_residuals
+from tacit.residual.reward_law import ResidualLaw, ToldRewards
 from tacit.residual.target import Residual
 
 LEAST_ERROR = 1e-6
-LEAST_NOISE = 0.05  # the least standard deviation of rewards around the reward function
 POINTS = 4096
 
 
@@ -60,20 +60,22 @@ def refine(
             "nothing is left for another pass: build the design with more passes, or pass a budget."
         )
     coins = np.random.default_rng(int(design.fingerprint, 16) if rng is None else rng)
-    expected = _expected(policy.posterior, by_people(policy.releases)[-1], coins)
+    passes = by_people(policy.releases)[-1]
     posterior = policy.posterior
-    clip = choose_clip(expected.error, expected.noise, posterior.mean_reward)
-    if clip == REWARDS:
+    expected = _expected(posterior, passes, coins)
+    clipped = _clipped(expected, passes, spend)
+    if clipped is None:
         signal = expected.signal
-        residual = Residual(0.0 * posterior.weights, 0.0, clip.residual_clip, clip.attenuation)
+        residual = Residual.rewards_of(posterior.rank)
     else:
         signal = expected.error
         residual = Residual(
-            posterior.weights, posterior.mean_reward, clip.residual_clip, clip.attenuation
+            posterior.weights, posterior.level, clipped.residual_clip, clipped.response
         )
+
     options = DesignOptions(
-        signal=signal / clip.residual_clip,
-        noise=expected.noise / clip.residual_clip,
+        signal=signal / residual.residual_clip,
+        noise=expected.noise / residual.residual_clip,
         device=device,
     )
     return design.build_next(
@@ -81,23 +83,24 @@ def refine(
     )
 
 
-@dataclass(frozen=True)
-class _Deviations:
-    """Expected standard deviations of the reward function, of the policy's error, and of rewards
-    around the reward function."""
+@dataclass(frozen=True, eq=False)
+class _Expected:
+    """What to expect of residuals: laws that they may have, the likeliest first; and standard
+    deviations of the reward function around its level, and of the policy's error."""
 
+    laws: list[ResidualLaw]
     signal: float
     error: float
-    noise: float
+    rewards_square: float
+
+    @property
+    def noise(self) -> float:
+        """The standard deviation of rewards around the reward function."""
+        return math.sqrt(self.laws[0].noise_variance)
 
 
-def _expected(posterior: Posterior, passes: Sequence[ReleaseParts], rng: Rng) -> _Deviations:
-    """What is known of the three, over the contexts that came.
-
-    The mean square of the rewards is that of their mean, of the noise, of what the policy has
-    learned, and of what it has not. Only the first pass measures it: later ones add residuals.
-    """
-    first = passes[0]
+def _expected(posterior: Posterior, passes: Sequence[ReleaseParts], rng: Rng) -> _Expected:
+    """What is known of them, over the contexts that came."""
     design = passes[-1].design
     counts = ContextCounts.pooled(passes)
     points = None
@@ -107,7 +110,41 @@ def _expected(posterior: Posterior, passes: Sequence[ReleaseParts], rng: Rng) ->
         points = design.problem.public_points(POINTS, rng)
     else:
         points = rng.permutation(points)[:POINTS]
-    error = max(float(np.mean(posterior.variance(points))), LEAST_ERROR**2)
-    signal = error + float(np.mean(posterior.mean(points) ** 2))
-    noise = max(first.mean_square - first.mean_reward**2 - signal, LEAST_NOISE**2)
-    return _Deviations(math.sqrt(signal), math.sqrt(error), math.sqrt(noise))
+    error = max(float(np.mean(posterior.variance(points))), LEAST_ERROR**2) ** 0.5
+    learned = posterior.reward(points)
+    laws = _told_rewards(passes[0]).laws()
+    return _Expected(
+        [ResidualLaw.of(law, learned, error) for law in laws],
+        signal=math.hypot(error, float(np.std(learned))),
+        error=error,
+        rewards_square=laws[0].mean_square,
+    )
+
+
+def _told_rewards(first: ReleaseParts) -> ToldRewards:
+    """What is released of rewards, which only the first pass measures: later ones add residuals."""
+    n = first.records
+    histogram = first.sums.histogram
+    square = first.sums.square
+    if first.design.max_weight > 1.0:
+        square = None  # a mean square of weighted rewards, for the noise in sums of them
+    return ToldRewards(
+        mean=first.mean,
+        mean_noise=first.block_noise("mean") / n,
+        mean_square=None if square is None else square / n,
+        square_noise=first.block_noise("square") / n,
+        histogram=None if histogram is None else histogram / n,
+        histogram_noise=first.block_noise("histogram") / n,
+    )
+
+
+def _clipped(
+    expected: _Expected, passes: Sequence[ReleaseParts], budget: Budget
+) -> ClippedResiduals | None:
+    """Where the next pass clips residuals, as far as the releases so far say what they are like."""
+    last = passes[-1]
+    sampling = last.records * last.design.moments.square[:-1, :-1]  # without that of the mean
+    typical = float(np.sum(sampling**2) / np.trace(sampling))
+    cheaper = last.design.budget.gaussian / budget.gaussian
+    privacy = cheaper * last.influence_noise**2
+    return clip_residuals(expected.laws, expected.rewards_square, typical, privacy)

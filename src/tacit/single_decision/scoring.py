@@ -92,8 +92,9 @@ def _trial(design: Design, epsilon: float) -> Trial:
     contexts = problem.draw_contexts(CONTEXTS, rng)
     points = np.hstack([np.tile(menu, (CONTEXTS, 1)), np.repeat(contexts, len(menu), axis=0)])
     Phi = design.features(points).reshape(CONTEXTS, len(menu), -1)
-    G = T * law.cross
-    N = T * (SIGNAL**2 + NOISE**2) * law.square
+    rank = design.rank
+    G = T * law.cross[:rank, :rank]
+    N = T * (SIGNAL**2 + NOISE**2) * law.square[:rank, :rank]
     theta = SIGNAL * rng.normal(size=(design.rank, FUNCTIONS))
     b = G @ theta + linalg.root(N) @ rng.normal(size=theta.shape)
     f = Phi @ theta

@@ -43,7 +43,7 @@ from tacit.core.ledger import Ledger
 from tacit.core.users import user_key
 from tacit.errors import InputError, StateError
 
-SCHEMA = 2
+SCHEMA = 3
 PAGE = 8192  # rounds read by one statement: what is in memory at a time
 
 _study = Table(

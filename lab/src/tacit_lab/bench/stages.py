@@ -116,7 +116,18 @@ def _policy(design: Design) -> Policy:
     rng = np.random.default_rng(0)
     weights = rng.normal(size=design.rank)
     landmarks = design.features.U
-    posterior = Posterior(design.problem.k, landmarks, weights, np.eye(design.rank), 0.1, 0.2, ())
+    posterior = Posterior(
+        design.problem.k,
+        landmarks,
+        weights,
+        np.eye(design.rank),
+        scale=0.1,
+        mean_square=0.2,
+        lengthscales=(),
+        level=0.0,
+        level_variance=0.0,
+        level_covariance=np.zeros(design.rank),
+    )
     nothing = Guarantee(
         rho=0.0, epsilon=0.0, delta=1e-6, private=False, unit="record", relation="none"
     )
