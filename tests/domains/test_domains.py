@@ -298,11 +298,24 @@ class TestCategories(FiniteLaws):
 
     @pytest.mark.parametrize(
         "levels",
-        [[], ["one"], "ab", 3, None, ["a", "a"], [1, 1.0], [1, True], [None, "a"], [math.nan, 1]],
+        [
+            [],
+            (),
+            range(0),
+            "ab",
+            3,
+            None,
+            ["a", "a"],
+            [1, 1.0],
+            [1, True],
+            [None, "a"],
+            [math.nan, 1],
+        ],
     )
     def test_wrong_levels_are_refused(self, levels: Any) -> None:
         with pytest.raises(
-            InputError, match=r"two levels|must be a list|must all differ|must not be None or NaN"
+            InputError,
+            match=r"at least one level|must be a list|must all differ|must not be None or NaN",
         ):
             Categories(levels)
 
@@ -548,10 +561,10 @@ SECRET = "31.4159"
         (lambda: Mixed.of(), "at least one column: write Mixed.of"),
         (lambda: Mixed.of(a=(1, 0)), "'a' must be finite and increasing"),
         (
-            lambda: Mixed.of(a=["x"]),
-            "'a' is read as labels, and Categories need at least two levels",
+            lambda: Mixed.of(a=[]),
+            "'a' is read as labels, and Categories need at least one level",
         ),
-        (lambda: Mixed.of(a=["x"]), "a tuple of two numbers is an interval, a list is labels"),
+        (lambda: Mixed.of(a=[]), "a tuple of two numbers is an interval, a list is labels"),
         (
             lambda: Mixed.of(a=[1, "1"]),
             "'a' is read as labels, and the labels of Categories must all differ",

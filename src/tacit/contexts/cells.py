@@ -37,8 +37,13 @@ class Column:
         places = xp.asarray(
             self.labels.candidate_points(0), dtype=points.dtype, device=device(points)
         )
-        apart = points[:, self.at][:, None, :] - places[None, :, :]
-        return xp.argmin(xp.sum(apart * apart, axis=2), axis=1)
+        # One coordinate at a time: memory is points times labels, and not times coordinates too.
+        apart = xp.zeros((points.shape[0], self.size), dtype=points.dtype, device=device(points))
+        for i in range(places.shape[1]):
+            difference = points[:, self.at.start + i][:, None] - places[:, i][None, :]
+            difference *= difference
+            apart += difference
+        return xp.argmin(apart, axis=1)
 
     def at_quantile(self, probabilities: Floats, u: Floats) -> Floats:
         """The quantiles `u` of a column whose cells have these probabilities."""

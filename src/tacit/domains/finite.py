@@ -175,8 +175,8 @@ class Categories(Finite):
 
     def __post_init__(self) -> None:
         levels = _labels(self.levels)
-        if len(levels) < 2:
-            raise InputError(f"Categories need at least two levels, got {self.levels!r}.")
+        if not levels:
+            raise InputError("Categories need at least one level, got none: list the labels.")
         if not isinstance(self.ordered, bool):
             raise InputError(f"ordered must be True or False, got {self.ordered!r}.")
         object.__setattr__(self, "levels", tuple(levels))
