@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tacit._typing import Floats, Rng
-from tacit.domains.base import Domain
+from tacit.domains.base import Domain, count
 from tacit.domains.naming import coordinate_names, is_unnamed
 from tacit.domains.ranges import columns_of, interval
 from tacit.errors import InputError
@@ -58,7 +58,7 @@ class Box(Domain):
         return len(self.low)
 
     @property
-    def density(self) -> float:
+    def uniform_density(self) -> float:
         return float(1.0 / np.prod(self._width))
 
     @property
@@ -76,7 +76,7 @@ class Box(Domain):
         return {name: values[:, i] for i, name in enumerate(self.names)}
 
     def sample_points(self, n: int, rng: Rng) -> Floats:
-        return rng.random((n, self.dimension))
+        return rng.random((count(n), self.dimension))
 
     def project_points(self, points: Floats) -> Floats:
         return np.clip(points, 0.0, 1.0)
@@ -91,5 +91,5 @@ class Box(Domain):
     def candidate_points(self, n: int) -> Floats:
         # One coordinate: an even grid with both ends, where best doses and prices often lie.
         if self.dimension == 1:
-            return np.linspace(0.0, 1.0, n).reshape(-1, 1)
+            return np.linspace(0.0, 1.0, count(n)).reshape(-1, 1)
         return super().candidate_points(n)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit._typing import Floats, Rng
-from tacit.domains.base import Domain, bounded
+from tacit.domains.base import Domain, bounded, count
 from tacit.domains.naming import coordinate_names
 from tacit.errors import InputError
 from tacit.tables import Columns, number, numbers, text
@@ -32,7 +32,7 @@ class Finite(Domain):
         return int(self._places.shape[1])
 
     @property
-    def density(self) -> float:
+    def uniform_density(self) -> float:
         return 1.0 / len(self.labels)
 
     @property
@@ -57,7 +57,7 @@ class Finite(Domain):
         return np.argmin(norm2 / largest - 2 * (x / largest) @ self._places.T, axis=1)
 
     def sample_points(self, n: int, rng: Rng) -> Floats:
-        return self._places[rng.integers(len(self.labels), size=n)]
+        return self._places[rng.integers(len(self.labels), size=count(n))]
 
     def project_points(self, points: Floats) -> Floats:
         missing = np.isnan(points).any(axis=1, keepdims=True)

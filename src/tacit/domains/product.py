@@ -65,8 +65,8 @@ class Mixed(Domain):
         return sum(part.dimension for part in self.parts)
 
     @property
-    def density(self) -> float:
-        return float(np.prod([part.density for part in self.parts]))
+    def uniform_density(self) -> float:
+        return float(np.prod([part.uniform_density for part in self.parts]))
 
     @property
     def continuous(self) -> bool:
