@@ -64,7 +64,8 @@ class Statistic:
         |------------------------------------|-------------------------------------------|
         | reward outside its range           | clipped to it                             |
         | action or context outside its domain | projected to it                         |
-        | NaN, None, text, an unknown label  | the record counts, and adds nothing       |
+        | NaN, None, text, an unknown label  | the record counts, and adds nothing,      |
+        |                                    | unless a context has a fill for it        |
         | a row that lacks a column          | that cell is missing                      |
 
         None of these raises: an error that depends on a private value would leak it. A column whose

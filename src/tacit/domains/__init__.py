@@ -7,6 +7,7 @@ from tacit.domains.declared import Declared
 from tacit.domains.finite import Catalogue, Categories
 from tacit.domains.meeting import contexts_beside
 from tacit.domains.product import Mixed
+from tacit.domains.ranges import Range
 from tacit.domains.records import record_points, sees_batches
 from tacit.domains.schema import kind_of_column, kinds_of
 from tacit.domains.simplex import Simplex
@@ -25,6 +26,7 @@ __all__ = [
     "Domain",
     "Mixed",
     "REGISTRY",
+    "Range",
     "Simplex",
     "contexts_beside",
     "kind_of_column",

@@ -25,12 +25,20 @@ class Domain(ABC):
     """
 
     names: tuple[str, ...]
+    fills: bool = False  # whether a missing or unknown value is read as something that was declared
     unnamed: bool = False  # whether nobody gave it names, so that a problem may choose others
 
     @property
     @abstractmethod
     def dimension(self) -> int:
         """The number of unit coordinates."""
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """One name per unit coordinate: that of the column which it comes from."""
+        if len(self.names) == self.dimension:
+            return tuple(self.names)
+        return tuple(self.names) * self.dimension  # the features of an item
 
     @property
     @abstractmethod
@@ -44,7 +52,7 @@ class Domain(ABC):
     @abstractmethod
     def encode(self, columns: Columns) -> Floats:
         """User's columns to unit coordinates, projected into the domain; a row with a missing or
-        unknown value is NaN."""
+        unknown value is NaN, unless the domain fills it."""
 
     @abstractmethod
     def decode(self, points: Floats) -> Columns:

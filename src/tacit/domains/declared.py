@@ -18,7 +18,7 @@ from tacit.errors import InputError
 
 @dataclass(frozen=True)
 class Declared:
-    """The declared columns of a table: name to an interval, a list of labels or a domain, in the
+    """The declared columns of a table: name to a range, a list of labels or a domain, in the
     table's order."""
 
     columns: Mapping[str, Any]

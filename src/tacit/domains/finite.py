@@ -26,6 +26,7 @@ class Finite(Domain):
     _places: Floats
     _texts: dict[str, int]
     _numbers: dict[float, int]
+    _unknown: int | None = None  # the number of the label that stands for what is none of them
 
     @property
     def dimension(self) -> int:
@@ -40,7 +41,11 @@ class Finite(Domain):
         return False
 
     def encode(self, columns: Columns) -> Floats:
-        places = np.vstack([self._places, np.full(self.dimension, np.nan)])
+        # What is found nowhere, -1, takes the last row: that of `_unknown`, or else NaN.
+        last = np.full(self.dimension, np.nan)
+        if self._unknown is not None:
+            last = self._places[self._unknown]
+        places = np.vstack([self._places, last])
         return places[[self._find(value) for value in columns[self.names[0]].tolist()]]
 
     def decode(self, points: Floats) -> Columns:
@@ -166,11 +171,16 @@ class Categories(Finite):
     "severe". The default kernel of a problem then reads them as a scale, and as mere labels
     otherwise. Unit coordinates are evenly spaced either way: a kernel that is given reads them as
     it likes, `Categorical` as labels and any other as a scale.
+
+    `missing="unknown"` is the label of every cell that is missing or holds none of the levels: one
+    of them, or else a further one of that name, which comes after them. Without it such a record
+    counts, and adds nothing.
     """
 
     levels: Sequence[Any]
     name: str = "category"
     ordered: bool = False
+    missing: Any = None
     labels: tuple[Any, ...] = field(init=False, repr=False, default=())
 
     def __post_init__(self) -> None:
@@ -182,7 +192,32 @@ class Categories(Finite):
         object.__setattr__(self, "levels", tuple(levels))
         object.__setattr__(self, "names", coordinate_names([self.name], 1))
         object.__setattr__(self, "unnamed", self.names == ("category",))
-        self._settle(levels, np.linspace(0.0, 1.0, len(levels)).reshape(-1, 1))
+        self._settle(levels, _evenly(len(levels)))
+        if self.missing is not None:
+            self._settle_missing(levels)
+
+    def _settle_missing(self, levels: list[Any]) -> None:
+        """Keeps the label for what is missing, and adds it if it is none of the levels."""
+        if isinstance(self.missing, CONTAINERS):
+            raise InputError(f"missing must be one label, got {type(self.missing).__name__}.")
+        label = _key(self.missing)
+        found = self._find(label)
+        if found < 0 and self.ordered:
+            raise InputError(
+                f"the label of missing values, {label!r}, has no place in the order of the levels: "
+                "name one of them."
+            )
+        if found < 0:
+            found = len(levels)
+            self._settle([*levels, label], _evenly(len(levels) + 1))
+        object.__setattr__(self, "missing", label)
+        object.__setattr__(self, "fills", True)
+        object.__setattr__(self, "_unknown", found)
+
+
+def _evenly(n: int) -> Floats:
+    """The places of `n` labels."""
+    return np.linspace(0.0, 1.0, n).reshape(-1, 1)
 
 
 def _labels(values: Any) -> list[Any]:
