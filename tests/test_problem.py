@@ -528,7 +528,7 @@ def test_arguments_of_from_spec_come_before_the_file() -> None:
         ),
         (
             {"actions": BOX | {"hihg": [1]}, "contexts": DISC},
-            "domain 'box' has no field 'hihg': it takes high, low, names",
+            "domain 'box' has no field 'hihg': it takes high, low, missing, names",
         ),
         (
             {"actions": {"type": "box"}, "contexts": DISC},

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from tacit import contexts, kernels, paper
     from tacit.core import Budget, Cohort, Guarantee, Ledger
     from tacit.design import Design, DesignOptions
-    from tacit.domains import Ball, Box, Catalogue, Categories, Mixed, Simplex
+    from tacit.domains import Ball, Box, Catalogue, Categories, Mixed, Range, Simplex
     from tacit.errors import BudgetError, InputError, RequestConflictError, StateError, TacitError
     from tacit.fitting import fit
     from tacit.kernels import RBF, Categorical, Joint, Linear, Matern, RationalQuadratic, Separable
@@ -28,7 +28,7 @@ _ROOMS = {
     "study": ("Decision", "Study"),
     "core": ("Budget", "Cohort", "Guarantee", "Ledger"),
     "design": ("Design", "DesignOptions"),
-    "domains": ("Ball", "Box", "Catalogue", "Categories", "Mixed", "Simplex"),
+    "domains": ("Ball", "Box", "Catalogue", "Categories", "Mixed", "Range", "Simplex"),
     "errors": ("BudgetError", "InputError", "RequestConflictError", "StateError", "TacitError"),
     "fitting": ("fit",),
     "kernels": (
@@ -74,6 +74,7 @@ __all__ = [
     "Policy",
     "Problem",
     "RBF",
+    "Range",
     "RationalQuadratic",
     "RequestConflictError",
     "RunOptions",

@@ -12,6 +12,7 @@ from narwhals.exceptions import DuplicateError
 
 from tacit.core import Budget, Ledger, as_ledger
 from tacit.design import Design, DesignOptions
+from tacit.domains import kind_of_column
 from tacit.errors import InputError
 from tacit.logs.columns import LogColumns
 from tacit.logs.file_fit import FileFit
@@ -96,7 +97,10 @@ def _fit_table(job: Job, data: Any, ledger: Ledger | str) -> Policy:
     job.run.require_table()
     job.problem.require_apart(data, data)
     table = _columns(data, job.columns)
-    design = job.design(_rows(table))
+    rows = _rows(table)
+    kinds = {name: kind_of_column(column) for name, column in table.items()}
+    job.require_types(kinds, "the data")
+    design = job.design(rows)
     request = job.request(design)
     account = as_ledger(ledger, job.budget)
     require_room(account, design, request)

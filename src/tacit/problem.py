@@ -57,6 +57,11 @@ class Problem:
                     f"{name} must be a domain, got {kind}: pass for example tacit.Box([0.0], "
                     "[1.0])."
                 )
+        if self.actions.fills:
+            raise InputError(
+                "actions must not fill missing values, since nothing is learned of an action that "
+                "is not known: leave out missing=..."
+            )
         object.__setattr__(self, "contexts", domains.contexts_beside(self.actions, self.contexts))
         if shared := set(self.actions.names) & set(self.contexts.names):
             given = ", ".join(sorted(shared))
@@ -110,7 +115,9 @@ class Problem:
         So declare what is known without the data, such as who may take part in the study.
 
         `contexts` are all declared columns that are no actions, in the table's order, unless they
-        are named. Levels that have an order are declared as `Categories([...], ordered=True)`.
+        are named. Levels that have an order are declared as `Categories([...], ordered=True)`, and
+        what a missing cell is read as by `Range(18, 95, missing=50)` or `Categories([...],
+        missing="unknown")`.
         Columns that are not declared are left out (`unused_columns` lists them).
         """
         declared = domains.Declared.of(table, ranges, levels)
@@ -155,7 +162,7 @@ class Problem:
     @property
     def _columns(self) -> tuple[str, ...]:
         """One name per unit coordinate; an item's features share the item's name."""
-        return (*_coordinates(self.actions), *_coordinates(self.contexts))
+        return (*self.actions.coordinates, *self.contexts.coordinates)
 
     def require_apart(self, contexts: Any, actions: Any = None) -> None:
         """Fails if a table of private records is also this problem's public sample (see
@@ -260,17 +267,6 @@ def _centred(k: Kernel, actions: Domain) -> Kernel:
         )
     points = actions.candidate_points(64 if actions.dimension == 1 else 256)
     return replace(k, actions=kernels.Centred(k.actions, points))
-
-
-def _coordinates(domain: Domain) -> list[str]:
-    """One name per unit coordinate: a coordinate's own, or the item's for each of its features."""
-    names: list[str] = []
-    for part in domain.parts if isinstance(domain, domains.Mixed) else (domain,):
-        if len(part.names) == part.dimension:
-            names += part.names
-        else:
-            names += list(part.names) * part.dimension
-    return names
 
 
 def _wrapped(kernel: Any) -> Kernel:

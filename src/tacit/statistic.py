@@ -21,7 +21,7 @@ from tacit.core import (
     simulate_gaussian,
 )
 from tacit.design import Design, Release
-from tacit.domains import record_points
+from tacit.domains import kind_of_column, record_points, require_numbers
 from tacit.errors import InputError, StateError
 from tacit.numerics.engine import Engine, engine
 from tacit.policy import Policy
@@ -64,10 +64,12 @@ class Statistic:
         |------------------------------------|-------------------------------------------|
         | reward outside its range           | clipped to it                             |
         | action or context outside its domain | projected to it                         |
-        | NaN, None, text, an unknown label  | the record counts, and adds nothing       |
+        | NaN, None, text, an unknown label  | the record counts, and adds nothing,      |
+        |                                    | unless a context has a fill for it        |
         | a row that lacks a column          | that cell is missing                      |
 
-        None of these raises: an error that depends on a private value would leak it. One reward
+        None of these raises: an error that depends on a private value would leak it. A column whose
+        type cannot hold what the problem declares, such as text for a box, does raise. One reward
         that is no column goes with one record. With `unit="user"` pass one user id per record;
         records without one count as one user's. In a statistic of a cohort `first` is the number of
         the first of these records in the study.
@@ -75,6 +77,8 @@ class Statistic:
         problem = self.design.problem
         problem.require_apart(contexts, actions)
         single = not is_column(rewards)
+        if not single:
+            require_numbers(kind_of_column(rewards), "reward", "the rewards")
         action_points = record_points(problem.actions, actions, "actions", single=single)
         context_points = record_points(problem.contexts, contexts, "contexts", single=single)
         n = len(context_points)

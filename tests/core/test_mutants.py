@@ -556,9 +556,9 @@ RECORDS = [
     ),
     Mutant(
         "a domain centres its batch",
-        "tacit.domains.box.Box.project_points",
-        "np.clip(points, 0.0, 1.0)",
-        "np.clip(points - points.mean(axis=0) + 0.5, 0.0, 1.0)",
+        "tacit.domains.box.Box.encode",
+        "np.clip(values, self.low, self.high)",
+        "np.clip(values - values.mean(axis=0), self.low, self.high)",
         way_in.test_every_row_of_a_domain_is_about_its_own_record,
     ),
     Mutant(

@@ -42,7 +42,13 @@ PROVES = {
 }
 HEADINGS = ["Claim", "Neighbours", "Preconditions", "Pseudocode", "Argument", "What is not covered"]
 READING = CORE.parent / "reading.md"  # of what comes before the core
-READERS = ["tables.py", "quiet.py", "domains/records.py", "kernels/rows.py"]
+READERS = [
+    "tables.py",
+    "quiet.py",
+    "domains/records.py",
+    "domains/types.py",
+    "kernels/rows.py",
+]
 CORE_PROOFS = [CORE / f"{page}.md" for page in PROVES]
 PROOFS = [*CORE_PROOFS, READING]
 PAGES = [*PROOFS, GUARANTEE]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -14,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta, chisquare, kstest
 
+from helpers import BUDGET, SMALL, create_study, sqlite
 from laws import DomainLaws
 from laws.domains import looks_spread, looks_uniform
-from tacit import Ball, Box, Catalogue, Categories, InputError, Mixed, Simplex
+from tacit import Ball, Box, Catalogue, Categories, InputError, Mixed, Problem, Simplex
 from tacit._typing import Floats
 from tacit.domains import Domain, sees_batches
 from tacit.spec import dump
@@ -48,7 +50,9 @@ class TestBox(DomainLaws):
 
     def test_density_integrates_to_one(self, domain: Domain) -> None:
         box = cast(Box, domain)
-        assert domain.density * np.prod(np.subtract(box.high, box.low)) == pytest.approx(1.0)
+        assert domain.uniform_density * np.prod(np.subtract(box.high, box.low)) == pytest.approx(
+            1.0
+        )
 
 
 class TestBall(DomainLaws):
@@ -91,7 +95,9 @@ class TestBall(DomainLaws):
         d = domain.dimension
         share = np.mean(np.linalg.norm(rng().uniform(-1, 1, size=(N, d)), axis=1) <= 1)
         error = math.sqrt(share * (1 - share) / N) / share
-        assert domain.density * (2 * r) ** d * share == pytest.approx(1.0, rel=5 * error + 1e-12)
+        assert domain.uniform_density * (2 * r) ** d * share == pytest.approx(
+            1.0, rel=5 * error + 1e-12
+        )
 
     def test_a_sampler_that_forgets_the_root_is_refused(self, domain: Domain) -> None:
         points = domain.sample_points(N, rng())
@@ -106,7 +112,7 @@ class TestBall(DomainLaws):
         )
 
     def test_a_ball_of_many_dimensions_has_a_density(self) -> None:
-        assert 0 < Ball([0.0] * 400, 10.0).density < math.inf
+        assert 0 < Ball([0.0] * 400, 10.0).uniform_density < math.inf
 
 
 class TestSimplex(DomainLaws):
@@ -134,7 +140,9 @@ class TestSimplex(DomainLaws):
             pytest.skip("too small a volume for Monte Carlo")
         share = np.mean(rng().random((N, k - 1)).sum(axis=1) <= 1)
         error = math.sqrt(share * (1 - share) / N) / share
-        assert domain.density * math.sqrt(k) * share == pytest.approx(1.0, rel=5 * error + 1e-12)
+        assert domain.uniform_density * math.sqrt(k) * share == pytest.approx(
+            1.0, rel=5 * error + 1e-12
+        )
 
     @given(st.lists(st.floats(-1e300, 1e300), min_size=3, max_size=3))
     def test_shares_add_up_to_one_and_adding_a_constant_changes_nothing(
@@ -163,7 +171,7 @@ class FiniteLaws(DomainLaws):
         )
 
     def test_probabilities_add_up_to_one(self, domain: Domain) -> None:
-        assert domain.density * len(domain.candidate_points(1)) == pytest.approx(1.0)
+        assert domain.uniform_density * len(domain.candidate_points(1)) == pytest.approx(1.0)
 
     def test_candidates_are_all_of_them_whatever_number_is_asked(self, domain: Domain) -> None:
         assert np.array_equal(domain.candidate_points(1), domain.candidate_points(10_000))
@@ -298,11 +306,24 @@ class TestCategories(FiniteLaws):
 
     @pytest.mark.parametrize(
         "levels",
-        [[], ["one"], "ab", 3, None, ["a", "a"], [1, 1.0], [1, True], [None, "a"], [math.nan, 1]],
+        [
+            [],
+            (),
+            range(0),
+            "ab",
+            3,
+            None,
+            ["a", "a"],
+            [1, 1.0],
+            [1, True],
+            [None, "a"],
+            [math.nan, 1],
+        ],
     )
     def test_wrong_levels_are_refused(self, levels: Any) -> None:
         with pytest.raises(
-            InputError, match=r"two levels|must be a list|must all differ|must not be None or NaN"
+            InputError,
+            match=r"at least one level|must be a list|must all differ|must not be None or NaN",
         ):
             Categories(levels)
 
@@ -382,7 +403,9 @@ class TestMixed(DomainLaws):
         assert outer.names == ("item", "x0", "category")
 
     def test_density_is_the_product(self) -> None:
-        assert Mixed([Box([0.0], [4.0]), Categories([1, 2, 3])]).density == pytest.approx(1 / 12)
+        assert Mixed([Box([0.0], [4.0]), Categories([1, 2, 3])]).uniform_density == pytest.approx(
+            1 / 12
+        )
 
     def test_it_can_be_refined_if_any_part_can(self) -> None:
         assert Mixed([Box([0.0], [1.0]), Ball([0.0], names=["b"])]).continuous
@@ -548,10 +571,10 @@ SECRET = "31.4159"
         (lambda: Mixed.of(), "at least one column: write Mixed.of"),
         (lambda: Mixed.of(a=(1, 0)), "'a' must be finite and increasing"),
         (
-            lambda: Mixed.of(a=["x"]),
-            "'a' is read as labels, and Categories need at least two levels",
+            lambda: Mixed.of(a=[]),
+            "'a' is read as labels, and Categories need at least one level",
         ),
-        (lambda: Mixed.of(a=["x"]), "a tuple of two numbers is an interval, a list is labels"),
+        (lambda: Mixed.of(a=[]), "a tuple of two numbers is an interval, a list is labels"),
         (
             lambda: Mixed.of(a=[1, "1"]),
             "'a' is read as labels, and the labels of Categories must all differ",
@@ -589,3 +612,81 @@ def test_an_order_changes_no_coordinate() -> None:
         {"type": "categories", "levels": levels, "ordered": True},
     )
     assert sees_batches(ordered)
+
+
+# -- how many, and how likely ---------------------------------------------------------------------
+
+EVERY: dict[str, Domain] = {
+    "box": Box([0.0, 10.0], [2.0, 14.0], ["a", "b"]),
+    "interval": Box([0.0], [4.0]),
+    "ball": Ball([1.0, -1.0], 3.0),
+    "simplex": Simplex(3),
+    "catalogue": Catalogue([1.0, 2.0, 4.0]),
+    "categories": Categories(["a", "b", "c", "d"]),
+    "mixed": Mixed.of(x=(0, 2), arm=["a", "b", "c"], y=(0, 5)),
+}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_no_points_are_an_empty_answer_and_fewer_are_refused(name: str) -> None:
+    domain = EVERY[name]
+    assert domain.sample_points(0, rng()).shape == (0, domain.dimension)
+    assert len(domain.sample(0, rng())) == 0
+    assert len(domain.sample(cast(int, np.int64(3)), rng())) == 3
+    for wrong in (-1, 2.5, "3", None, True, math.nan):
+        for ask in (domain.sample_points, domain.sample):
+            with pytest.raises(InputError, match="whole number of at least 0, got"):
+                ask(cast(Any, wrong), rng())
+    with pytest.raises(InputError, match=r"rng must be a generator, got int: pass numpy"):
+        domain.sample(3, cast(Any, 7))
+
+
+@pytest.mark.parametrize("name", ["box", "interval", "ball", "simplex"])
+def test_no_candidates_are_an_empty_answer(name: str) -> None:
+    domain = EVERY[name]
+    assert domain.candidate_points(0).shape == (0, domain.dimension)
+    with pytest.raises(InputError, match="whole number of at least 0"):
+        domain.candidates(-2)
+
+
+CORNERS: dict[str, tuple[list[Any], float]] = {
+    # A small set in the domain, by the largest distance of each coordinate from a member, and its
+    # volume in the user's units; labels must agree.
+    "box": ([0.2, 0.4], 0.4 * 0.8),
+    "interval": ([0.2], 0.4),
+    "ball": ([0.3, 0.3], 0.36),
+    "catalogue": ([0.1], 1.0),
+    "categories": ([0.1], 1.0),
+    "mixed": ([0.2, 0.1, 0.5], 0.4 * 1.0),
+    # Two shares within 0.05 of their values: the area above that square is sqrt(3) times its own.
+    "simplex": ([0.05, 0.05, 1.0], 0.01 * math.sqrt(3)),
+}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_uniform_density_is_the_share_of_draws_in_a_small_set(name: str) -> None:
+    """Monte Carlo, five standard deviations (6e-7)."""
+    domain = EVERY[name]
+    near, volume = CORNERS[name]
+    centre = domain.project_points(np.full((1, domain.dimension), 0.45))
+    middle = {key: value[0] for key, value in domain.decode(centre).items()}
+    drawn = domain.decode(domain.sample_points(100_000, rng()))
+    inside = np.ones(100_000, dtype=bool)
+    for width, (key, column) in zip(near, drawn.items(), strict=True):
+        if column.dtype.kind == "f":
+            inside &= np.abs(column - middle[key]) < width
+        else:
+            inside &= column == middle[key]
+    share = inside.mean()
+    error = math.sqrt(share * (1 - share) / 100_000)
+    assert share == pytest.approx(domain.uniform_density * volume, abs=5 * error)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_decision_of_a_study_has_the_uniform_density_as_its_propensity(
+    name: str, tmp_path: Path
+) -> None:
+    actions = EVERY[name]
+    problem = Problem(actions, Box.of(c=(0, 1)))
+    study = create_study(sqlite(tmp_path), problem, horizon=3, budget=BUDGET, **SMALL)
+    assert study.ask({"c": 0.5}).propensity == actions.uniform_density

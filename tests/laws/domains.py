@@ -206,7 +206,7 @@ class DomainLaws:
         assert looks_uniform(domain, domain.from_cube(cube))
 
     def test_density_is_positive(self, domain: Domain) -> None:
-        assert 0 < domain.density < math.inf
+        assert 0 < domain.uniform_density < math.inf
 
     # -- projection -------------------------------------------------------------------------------
 
@@ -315,10 +315,10 @@ class DomainLaws:
     def test_spec_describes_the_same_domain(self, domain: Domain, members: Floats) -> None:
         twin = load(json.loads(json.dumps(dump(domain))), domains.REGISTRY, "domain")
         assert type(twin) is type(domain)
-        assert (twin.names, twin.dimension, twin.density) == (
+        assert (twin.names, twin.dimension, twin.uniform_density) == (
             domain.names,
             domain.dimension,
-            domain.density,
+            domain.uniform_density,
         )
         assert np.array_equal(twin.sample_points(500, np.random.default_rng(0)), members)
         assert np.array_equal(twin.candidate_points(64), domain.candidate_points(64))

@@ -158,17 +158,23 @@ def bits(dtype: Any) -> Callable[[np.random.Generator, int], Table]:
     return make
 
 
+def untyped(table: np.ndarray) -> np.ndarray:
+    """Text, bytes and times as an array of objects: by their own types they are refused, whatever
+    they hold (tests/domains/test_types.py)."""
+    return table.astype(object) if table.dtype.kind in "USMm" else table
+
+
 def cast(dtype: Any) -> Callable[[np.random.Generator, int], Table]:
     def make(rng: np.random.Generator, n: int) -> Table:
         values = rng.choice([0.0, 1.0, 0.3, 60.0, -7.0, 100.0], size=(n, 4))
-        return split(values.astype(dtype))
+        return split(untyped(values.astype(dtype)))
 
     return make
 
 
 def masked(dtype: Any) -> Callable[[np.random.Generator, int], Table]:
     def make(rng: np.random.Generator, n: int) -> Table:
-        table = rng.choice([0.0, 1.0, 60.0, -9e3], size=(n, 4)).astype(dtype)
+        table = untyped(rng.choice([0.0, 1.0, 60.0, -9e3], size=(n, 4)).astype(dtype))
         return split(np.ma.array(table, mask=rng.random((n, 4)) < 0.3))
 
     return make
@@ -214,7 +220,7 @@ def with_gaps(rng: np.random.Generator, n: int) -> dict[str, list[Any]]:
 
 def polars(rng: np.random.Generator, n: int) -> Table:
     table = pl.DataFrame(with_gaps(rng, n), schema=dict.fromkeys(NAMES, pl.Float64))
-    return table, table.with_columns(pl.col("weight").cast(pl.String)), table["reward"]
+    return table, table.with_columns(pl.col("weight").cast(pl.Float32)), table["reward"]
 
 
 def arrow(rng: np.random.Generator, n: int) -> Table:

@@ -10,12 +10,14 @@ import numpy as np
 from array_api_compat import array_namespace, device
 
 from tacit._typing import Array, Floats, Rng
-from tacit.domains import Domain, Mixed
+from tacit.domains import Box, Categories, Domain, Mixed
 from tacit.domains.finite import Finite
 
 BINS = 12  # of a coordinate
 CLEARLY = 2.0  # standard deviations by which counts must contradict a prior
 FITTING = 30  # rounds of proportional fitting: far more than it needs
+
+PRESENCE = Categories(["known", "missing"])  # the two cells of an indicator
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +39,13 @@ class Column:
         places = xp.asarray(
             self.labels.candidate_points(0), dtype=points.dtype, device=device(points)
         )
-        apart = points[:, self.at][:, None, :] - places[None, :, :]
-        return xp.argmin(xp.sum(apart * apart, axis=2), axis=1)
+        # One coordinate at a time: memory is points times labels, and not times coordinates too.
+        apart = xp.zeros((points.shape[0], self.size), dtype=points.dtype, device=device(points))
+        for i in range(places.shape[1]):
+            difference = points[:, self.at.start + i][:, None] - places[:, i][None, :]
+            difference *= difference
+            apart += difference
+        return xp.argmin(apart, axis=1)
 
     def at_quantile(self, probabilities: Floats, u: Floats) -> Floats:
         """The quantiles `u` of a column whose cells have these probabilities."""
@@ -157,4 +164,9 @@ def _columns_of(domain: Domain, start: int = 0) -> list[Column]:
         return columns
     if isinstance(domain, Finite):
         return [Column(slice(start, start + domain.dimension), domain)]
-    return [Column(slice(i, i + 1), None) for i in range(start, start + domain.dimension)]
+    columns = [Column(slice(i, i + 1), None) for i in range(start, start + domain.dimension)]
+    if isinstance(domain, Box) and domain.indicated:
+        columns[-len(domain.indicated) :] = [
+            Column(column.at, PRESENCE) for column in columns[-len(domain.indicated) :]
+        ]
+    return columns

@@ -106,8 +106,11 @@ class LearnedContexts:
                 continue
             # Inverse transform sampling: the number of cumulative probabilities below a uniform.
             given = _coarse(fine[parent], len(self._probabilities[parent]))
-            cumulative = self._conditional(j).cumsum(axis=1)[given]
-            below = (rng.random((n, 1)) * cumulative[:, -1:] > cumulative).sum(axis=1)
+            cumulative = self._conditional(j).cumsum(axis=1)
+            u = rng.random(n) * cumulative[given, -1]
+            below = np.empty(n, dtype=np.intp)
+            for coarse, row in enumerate(cumulative):
+                below[given == coarse] = np.searchsorted(row, u[given == coarse])
             fine[j] = np.minimum(below, len(p) - 1)
         points = [
             column.place(cells, rng) for column, cells in zip(self._cells.parts, fine, strict=True)

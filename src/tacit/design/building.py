@@ -9,7 +9,7 @@ import numpy as np
 
 from tacit._typing import Floats, Rng
 from tacit.core import Budget
-from tacit.design.choices import choose_landmarks, default_rank, tune
+from tacit.design.choices import choose_landmarks, default_rank, most_levels, tune
 from tacit.design.features import Features, Moments
 from tacit.design.options import DesignOptions
 from tacit.design.public import PublicPoints, largest_influence, moments_over, second_moment
@@ -59,7 +59,7 @@ def assemble(
     progress("choosing tau and landmarks", 1, 2)
     landmarks = options.landmarks
     if landmarks is None:
-        rank = options.rank or default_rank(horizon)
+        rank = options.rank or default_rank(horizon, most_levels(problem))
         landmarks = choose_landmarks(problem, tau / horizon, rank, rng)
     features = Features.on(problem.k, landmarks)
     progress("choosing tau and landmarks", 2, 2)

@@ -28,6 +28,8 @@ from tacit.design.layout import (
 from tacit.design.options import DesignOptions
 from tacit.design.played import PlayCells
 from tacit.design.tuning import choose_tau
+from tacit.domains import Mixed
+from tacit.domains.finite import Finite
 from tacit.numerics import linalg
 from tacit.problem import Problem
 
@@ -36,14 +38,29 @@ RANK = 500
 FEW_ROUNDS = 100_000
 LARGEST_RANK = 1000
 RANK_GROWTH = math.log10(2.0)
+ROUNDS_PER_LEVEL = 20
 COARSE_RANK = 150
 TUNING_POINTS = 2048
 FIRST_OF_TWO = 0.3  # of the budget
 
 
-def default_rank(horizon: int) -> int:
-    """How many landmarks at most. Measured: a million rounds teach more than 500 can represent."""
-    return int(np.clip(round(RANK * (horizon / FEW_ROUNDS) ** RANK_GROWTH), RANK, LARGEST_RANK))
+def default_rank(horizon: int, levels: int = 1) -> int:
+    """How many landmarks at most. Measured: a million rounds teach more than 500 can represent.
+
+    A label that is no landmark cannot be told from others, so there are as many as a column has
+    `levels`, if there are enough rounds to learn something of each.
+    """
+    rank = np.clip(round(RANK * (horizon / FEW_ROUNDS) ** RANK_GROWTH), RANK, LARGEST_RANK)
+    return int(max(rank, min(levels, horizon // ROUNDS_PER_LEVEL, LARGEST_RANK)))
+
+
+def most_levels(problem: Problem) -> int:
+    """The number of labels of the column that has most of them; 1 if there are only numbers."""
+    found = [1]
+    for domain in (problem.actions, problem.contexts):
+        parts = domain.parts if isinstance(domain, Mixed) else (domain,)
+        found += [len(part.labels) for part in parts if isinstance(part, Finite)]
+    return max(found)
 
 
 def pass_budget(budget: Budget, passes: int) -> Budget:

@@ -14,6 +14,7 @@ from tacit.design.features import moments
 
 TAUS = tuple(float(tau) for tau in np.geomspace(1.0, 1000.0, 13))
 CLIP_QUANTILE = 0.5
+NEGLIGIBLE = 1e-9  # of the largest influence: points with less are like no landmark
 
 
 def predicted_variance(
@@ -50,12 +51,18 @@ def predicted_variance(
 
 
 def influence_quantile(q: Floats) -> float:
-    """The clip `s`: half of the public points lie above it.
+    """The clip `s`: half of the public points that have any influence lie above it.
 
     The predicted variance is flat below the median and rises above it: a few points of large
-    influence would set the noise for everybody.
+    influence would set the noise for everybody. Points of no influence are those that are like no
+    landmark at all, as labels of which none is one: they add nothing, whatever the clip is. If they
+    counted, and were more than half, the clip would be 0, and nobody would add anything.
     """
-    return float(np.quantile(np.linalg.norm(q, axis=1), CLIP_QUANTILE))
+    norm = np.linalg.norm(q, axis=1)
+    norm = norm[norm > NEGLIGIBLE * norm.max(initial=0.0)]
+    if not norm.size:
+        return 1.0  # nobody adds anything, and any clip will do
+    return float(np.quantile(norm, CLIP_QUANTILE))
 
 
 def choose_tau(

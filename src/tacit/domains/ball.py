@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit._typing import Floats, Rng
-from tacit.domains.base import Domain, bounded
+from tacit.domains.base import Domain, bounded, count
 from tacit.domains.naming import coordinate_names, is_unnamed
 from tacit.errors import InputError
 from tacit.tables import Columns, floats, number, numbers
@@ -43,7 +43,7 @@ class Ball(Domain):
         return len(self.centre)
 
     @property
-    def density(self) -> float:
+    def uniform_density(self) -> float:
         # 1 / volume, by logarithms: volume = pi^(d/2) r^d / Gamma(d/2 + 1).
         d = self.dimension
         return float(
@@ -61,6 +61,7 @@ class Ball(Domain):
 
     def sample_points(self, n: int, rng: Rng) -> Floats:
         # A uniform direction times U^(1/d).
+        n = count(n)
         direction = rng.normal(size=(n, self.dimension))
         direction /= np.linalg.norm(direction, axis=1, keepdims=True)
         return 0.5 + 0.5 * direction * rng.random((n, 1)) ** (1 / self.dimension)

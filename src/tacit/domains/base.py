@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._typing import Floats, Rng
+from tacit.errors import InputError
 from tacit.tables import Columns, Table, read
 
 
@@ -24,6 +25,7 @@ class Domain(ABC):
     """
 
     names: tuple[str, ...]
+    fills: bool = False  # whether a missing or unknown value is read as something that was declared
     unnamed: bool = False  # whether nobody gave it names, so that a problem may choose others
 
     @property
@@ -32,14 +34,25 @@ class Domain(ABC):
         """The number of unit coordinates."""
 
     @property
+    def coordinates(self) -> tuple[str, ...]:
+        """One name per unit coordinate: that of the column which it comes from."""
+        if len(self.names) == self.dimension:
+            return tuple(self.names)
+        return tuple(self.names) * self.dimension  # the features of an item
+
+    @property
     @abstractmethod
-    def density(self) -> float:
-        """The density of a uniform draw in the user's own units (a probability on finite sets)."""
+    def uniform_density(self) -> float:
+        """The density of a uniform draw, in the user's own units: a probability on finite sets.
+
+        It is the propensity of an action that was drawn uniformly. On a simplex it is with respect
+        to its own area, in one dimension less than it has parts.
+        """
 
     @abstractmethod
     def encode(self, columns: Columns) -> Floats:
         """User's columns to unit coordinates, projected into the domain; a row with a missing or
-        unknown value is NaN."""
+        unknown value is NaN, unless the domain fills it."""
 
     @abstractmethod
     def decode(self, points: Floats) -> Columns:
@@ -47,7 +60,7 @@ class Domain(ABC):
 
     @abstractmethod
     def sample_points(self, n: int, rng: Rng) -> Floats:
-        """`n` uniform draws, in unit coordinates."""
+        """`n` uniform draws, in unit coordinates: no rows where `n` is 0."""
 
     @abstractmethod
     def project_points(self, points: Floats) -> Floats:
@@ -76,6 +89,11 @@ class Domain(ABC):
 
     def sample(self, n: int, rng: Rng) -> NDArray[Any]:
         """`n` uniform draws in the user's units, one row each."""
+        if not isinstance(rng, np.random.Generator):
+            raise InputError(
+                f"rng must be a generator, got {type(rng).__name__}: pass "
+                "numpy.random.default_rng(seed)."
+            )
         return self._rows(self.sample_points(n, rng))
 
     def project(self, values: Any) -> NDArray[Any]:
@@ -103,9 +121,17 @@ def sobol(n: int, dimension: int) -> Floats:
     machine."""
     from scipy.stats import qmc
 
+    n = count(n)
     power = max(0, int(np.ceil(np.log2(max(n, 1)))))
     points = qmc.Sobol(dimension, scramble=False).random_base2(power)[:n] + 0.5 / 2**power
     return np.asarray(points, dtype=np.float64)
+
+
+def count(n: Any) -> int:
+    """How many points are asked for, checked."""
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
+        raise InputError(f"the number of points must be a whole number of at least 0, got {n!r}.")
+    return int(n)
 
 
 def bounded(points: Floats) -> Floats:

@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from tacit._typing import Floats, Rng
-from tacit.domains.base import Domain
+from tacit.domains.base import Domain, bounded, count
 from tacit.domains.naming import coordinate_names, is_unnamed
-from tacit.domains.ranges import columns_of, interval
+from tacit.domains.ranges import DROP, INDICATOR, columns_of, fill_of, interval
 from tacit.errors import InputError
 from tacit.tables import Columns, floats, numbers
+
+MISSING_SHARE = 0.1  # of uniform draws of a coordinate that has an indicator
 
 
 @dataclass(frozen=True)
 class Box(Domain):
-    """All points between `low` and `high`, coordinate by coordinate."""
+    """All points between `low` and `high`, coordinate by coordinate.
+
+    `missing` says for each of them what a missing cell is read as (see `Range`); none of them are
+    filled by default. One whose missing values have an indicator may be missing besides: in unit
+    coordinates it is then in the middle, and its indicator, which comes after all numbers, is 1. A
+    uniform draw of it is missing one time in ten.
+    """
 
     low: Sequence[float]
     high: Sequence[float]
     names: Sequence[str] = ()  # type: ignore[assignment]
+    missing: Sequence[float | str] = ()
+    # The columns whose missing values have an indicator.
+    indicated: tuple[int, ...] = field(init=False, repr=False, compare=False, default=())
 
     def __post_init__(self) -> None:
         low = np.atleast_1d(numbers(self.low))
@@ -42,6 +53,27 @@ class Box(Domain):
         object.__setattr__(self, "high", tuple(high.tolist()))
         object.__setattr__(self, "unnamed", is_unnamed(self.names))
         object.__setattr__(self, "names", coordinate_names(self.names, low.size))
+        self._settle(self.missing)
+
+    def _settle(self, missing: Any) -> None:
+        """Checks what becomes of missing cells, and keeps it."""
+        if isinstance(missing, str | Mapping) or not isinstance(missing, Iterable):
+            raise InputError(
+                f"missing must be a list with one entry per coordinate, got {missing!r}."
+            )
+        given = list(missing) or [DROP] * len(self.low)
+        if len(given) != len(self.low):
+            raise InputError(
+                f"missing must have one entry for each of {len(self.low)} coordinate(s), got "
+                f"{len(given)}."
+            )
+        columns = zip(self.names, given, self.low, self.high, strict=True)
+        kept = tuple(fill_of(*column) for column in columns)
+        fills = any(entry != DROP for entry in kept)
+        marked = [i for i, entry in enumerate(kept) if entry == INDICATOR]
+        object.__setattr__(self, "missing", kept if fills else ())
+        object.__setattr__(self, "fills", fills)
+        object.__setattr__(self, "indicated", tuple(marked))
 
     @classmethod
     def of(cls, ranges: Mapping[str, Any] | None = None, /, **named: Any) -> Box:
@@ -50,16 +82,26 @@ class Box(Domain):
         Names that are no identifiers go into one mapping: `Box.of({"body weight": (40, 140)})`.
         """
         columns = columns_of(ranges, named, "Box.of(dose=(0, 100))")
-        pairs = [interval(name, value) for name, value in columns.items()]
-        return cls([low for low, _ in pairs], [high for _, high in pairs], list(columns))
+        given = [interval(name, value) for name, value in columns.items()]
+        return cls(
+            [each.low for each in given],
+            [each.high for each in given],
+            list(columns),
+            [each.missing for each in given],
+        )
 
     @property
     def dimension(self) -> int:
-        return len(self.low)
+        return len(self.low) + len(self.indicated)
 
     @property
-    def density(self) -> float:
-        return float(1.0 / np.prod(self._width))
+    def coordinates(self) -> tuple[str, ...]:
+        return (*self.names, *(self.names[i] for i in self.indicated))
+
+    @property
+    def uniform_density(self) -> float:
+        # Of a draw of which nothing is missing.
+        return float((1.0 - MISSING_SHARE) ** len(self.indicated) / np.prod(self._width))
 
     @property
     def _width(self) -> Floats:
@@ -68,28 +110,69 @@ class Box(Domain):
     def encode(self, columns: Columns) -> Floats:
         values = np.column_stack([floats(columns[name]) for name in self.names])
         inside = np.clip(values, self.low, self.high)  # first, so that nothing overflows
-        return self.project_points((inside - np.asarray(self.low)) / self._width)
+        units = np.clip((inside - np.asarray(self.low)) / self._width, 0.0, 1.0)
+        if not self.fills:
+            return units
+        # Each cell by itself: NaN becomes what was declared for its column, a number stays.
+        gaps = np.isnan(values)
+        units = np.where(gaps, self._fills, units)
+        return np.hstack([units, gaps[:, list(self.indicated)].astype(np.float64)])
+
+    @property
+    def _fills(self) -> Floats:
+        """The unit coordinates of missing cells; NaN where they are not filled."""
+        fills = np.full(len(self.low), np.nan)
+        for i, entry in enumerate(self.missing):
+            if entry == INDICATOR:
+                fills[i] = 0.5
+            elif not isinstance(entry, str):
+                fills[i] = (entry - self.low[i]) / self._width[i]
+        return fills
 
     def decode(self, points: Floats) -> Columns:
-        values = np.asarray(self.low) + points * self._width
+        numbers = len(self.low)
+        values = np.asarray(self.low) + points[:, :numbers] * self._width
         values = np.clip(values, self.low, self.high)
+        for i, column in enumerate(self.indicated):
+            values[:, column] = np.where(points[:, numbers + i] > 0.5, np.nan, values[:, column])
         return {name: values[:, i] for i, name in enumerate(self.names)}
 
     def sample_points(self, n: int, rng: Rng) -> Floats:
-        return rng.random((n, self.dimension))
+        return self.from_cube(rng.random((count(n), self.dimension)))
 
     def project_points(self, points: Floats) -> Floats:
-        return np.clip(points, 0.0, 1.0)
+        numbers = len(self.low)
+        projected = np.clip(points, 0.0, 1.0)
+        for i, column in enumerate(self.indicated):
+            # Of a number x with indicator t the nearest are (c, 0), where c is x clipped, and
+            # (1/2, 1): |x - c|^2 + t^2 - |x - 1/2|^2 - |t - 1|^2 = (c - 1/2)(c + 1/2 - 2x) + 2t - 1
+            x = bounded(points[:, column])
+            t = bounded(points[:, numbers + i])
+            c = projected[:, column]
+            with np.errstate(over="ignore", invalid="ignore"):
+                gap = (c - 0.5) * (c + 0.5 - 2.0 * x) + (2.0 * t - 1.0) > 0.0
+            known = ~np.isnan(x) & ~np.isnan(t)
+            projected[:, column] = np.where(known & gap, 0.5, c)
+            projected[:, numbers + i] = np.where(known, gap, np.nan)
+        return projected
 
     @property
     def cube_dimension(self) -> int:
         return self.dimension
 
     def from_cube(self, cube: Floats) -> Floats:
-        return cube
+        if not self.indicated:
+            return cube
+        numbers = len(self.low)
+        points = cube.copy()
+        for i, column in enumerate(self.indicated):
+            gap = cube[:, numbers + i] < MISSING_SHARE
+            points[:, column] = np.where(gap, 0.5, cube[:, column])
+            points[:, numbers + i] = gap
+        return points
 
     def candidate_points(self, n: int) -> Floats:
         # One coordinate: an even grid with both ends, where best doses and prices often lie.
         if self.dimension == 1:
-            return np.linspace(0.0, 1.0, n).reshape(-1, 1)
+            return np.linspace(0.0, 1.0, count(n)).reshape(-1, 1)
         return super().candidate_points(n)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,16 +11,14 @@ from tacit.domains.box import Box
 from tacit.domains.finite import Finite
 from tacit.domains.product import Mixed
 from tacit.domains.ranges import interval
-from tacit.domains.schema import LABEL, NESTED, NUMBER, TEXT, TIME, TRUTH, kinds_of
+from tacit.domains.schema import kinds_of
+from tacit.domains.types import NO_NUMBERS, may_hold
 from tacit.errors import InputError
-from tacit.tables import number
-
-NO_NUMBERS = (TEXT, TIME, LABEL, NESTED)
 
 
 @dataclass(frozen=True)
 class Declared:
-    """The declared columns of a table: name to an interval, a list of labels or a domain, in the
+    """The declared columns of a table: name to a range, a list of labels or a domain, in the
     table's order."""
 
     columns: Mapping[str, Any]
@@ -81,14 +78,11 @@ def _labels(name: str, value: Any) -> Finite:
 
 
 def _require_possible(part: Finite, kind: str) -> None:
-    """Fails if none of the levels can occur in a column of this kind. Numbers are looked up among
-    labels by value, so a label that spells no number never occurs in a numeric column."""
-    name = part.names[0]
-    numeric = kind in (NUMBER, TRUTH)
-    spells_numbers = any(not math.isnan(number(label)) for label in part.labels)
-    if kind == NESTED or (numeric and not spells_numbers):
+    """Fails if none of the levels can occur in a column of this kind."""
+    if not may_hold(part, kind):
         raise InputError(
-            f"column {name!r} holds {kind} and none of its declared levels can occur in it."
+            f"column {part.names[0]!r} holds {kind} and none of its declared levels can occur in "
+            "it."
         )
 
 

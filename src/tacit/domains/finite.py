@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit._typing import Floats, Rng
-from tacit.domains.base import Domain, bounded
+from tacit.domains.base import Domain, bounded, count
 from tacit.domains.naming import coordinate_names
 from tacit.errors import InputError
 from tacit.tables import Columns, number, numbers, text
@@ -26,13 +26,14 @@ class Finite(Domain):
     _places: Floats
     _texts: dict[str, int]
     _numbers: dict[float, int]
+    _unknown: int | None = None  # the number of the label that stands for what is none of them
 
     @property
     def dimension(self) -> int:
         return int(self._places.shape[1])
 
     @property
-    def density(self) -> float:
+    def uniform_density(self) -> float:
         return 1.0 / len(self.labels)
 
     @property
@@ -40,7 +41,11 @@ class Finite(Domain):
         return False
 
     def encode(self, columns: Columns) -> Floats:
-        places = np.vstack([self._places, np.full(self.dimension, np.nan)])
+        # What is found nowhere, -1, takes the last row: that of `_unknown`, or else NaN.
+        last = np.full(self.dimension, np.nan)
+        if self._unknown is not None:
+            last = self._places[self._unknown]
+        places = np.vstack([self._places, last])
         return places[[self._find(value) for value in columns[self.names[0]].tolist()]]
 
     def decode(self, points: Floats) -> Columns:
@@ -57,7 +62,7 @@ class Finite(Domain):
         return np.argmin(norm2 / largest - 2 * (x / largest) @ self._places.T, axis=1)
 
     def sample_points(self, n: int, rng: Rng) -> Floats:
-        return self._places[rng.integers(len(self.labels), size=n)]
+        return self._places[rng.integers(len(self.labels), size=count(n))]
 
     def project_points(self, points: Floats) -> Floats:
         missing = np.isnan(points).any(axis=1, keepdims=True)
@@ -166,23 +171,53 @@ class Categories(Finite):
     "severe". The default kernel of a problem then reads them as a scale, and as mere labels
     otherwise. Unit coordinates are evenly spaced either way: a kernel that is given reads them as
     it likes, `Categorical` as labels and any other as a scale.
+
+    `missing="unknown"` is the label of every cell that is missing or holds none of the levels: one
+    of them, or else a further one of that name, which comes after them. Without it such a record
+    counts, and adds nothing.
     """
 
     levels: Sequence[Any]
     name: str = "category"
     ordered: bool = False
+    missing: Any = None
     labels: tuple[Any, ...] = field(init=False, repr=False, default=())
 
     def __post_init__(self) -> None:
         levels = _labels(self.levels)
-        if len(levels) < 2:
-            raise InputError(f"Categories need at least two levels, got {self.levels!r}.")
+        if not levels:
+            raise InputError("Categories need at least one level, got none: list the labels.")
         if not isinstance(self.ordered, bool):
             raise InputError(f"ordered must be True or False, got {self.ordered!r}.")
         object.__setattr__(self, "levels", tuple(levels))
         object.__setattr__(self, "names", coordinate_names([self.name], 1))
         object.__setattr__(self, "unnamed", self.names == ("category",))
-        self._settle(levels, np.linspace(0.0, 1.0, len(levels)).reshape(-1, 1))
+        self._settle(levels, _evenly(len(levels)))
+        if self.missing is not None:
+            self._settle_missing(levels)
+
+    def _settle_missing(self, levels: list[Any]) -> None:
+        """Keeps the label for what is missing, and adds it if it is none of the levels."""
+        if isinstance(self.missing, CONTAINERS):
+            raise InputError(f"missing must be one label, got {type(self.missing).__name__}.")
+        label = _key(self.missing)
+        found = self._find(label)
+        if found < 0 and self.ordered:
+            raise InputError(
+                f"the label of missing values, {label!r}, has no place in the order of the levels: "
+                "name one of them."
+            )
+        if found < 0:
+            found = len(levels)
+            self._settle([*levels, label], _evenly(len(levels) + 1))
+        object.__setattr__(self, "missing", label)
+        object.__setattr__(self, "fills", True)
+        object.__setattr__(self, "_unknown", found)
+
+
+def _evenly(n: int) -> Floats:
+    """The places of `n` labels."""
+    return np.linspace(0.0, 1.0, n).reshape(-1, 1)
 
 
 def _labels(values: Any) -> list[Any]:

@@ -44,6 +44,7 @@ class Mixed(Domain):
             )
         object.__setattr__(self, "parts", tuple(parts))
         object.__setattr__(self, "names", names)
+        object.__setattr__(self, "fills", any(part.fills for part in parts))
 
     @classmethod
     def of(cls, columns: Mapping[str, Any] | None = None, /, **named: Any) -> Mixed:
@@ -51,8 +52,9 @@ class Mixed(Domain):
         gene=["G/G", "A/G", "A/A"])`.
 
         A *tuple* of two numbers is an interval; a *list* is labels, also one of two numbers: `(0,
-        1)` is every number from 0 to 1, `[0, 1]` is the two labels 0 and 1. A range, or a tuple of
-        anything else, is labels too. A domain is taken as it is, and one of a single column is
+        1)` is every number from 0 to 1, `[0, 1]` is the two labels 0 and 1. A `tacit.Range` is an
+        interval that says what a missing cell is read as; Python's range, or a tuple of anything
+        else, is labels too. A domain is taken as it is, and one of a single column is
         called what it is called here: `Mixed.of(pain=Categories(["none", "mild", "severe"],
         ordered=True))`. Intervals side by side are one Box. Names that are no identifiers go into
         one mapping.
@@ -65,8 +67,12 @@ class Mixed(Domain):
         return sum(part.dimension for part in self.parts)
 
     @property
-    def density(self) -> float:
-        return float(np.prod([part.density for part in self.parts]))
+    def coordinates(self) -> tuple[str, ...]:
+        return tuple(name for part in self.parts for name in part.coordinates)
+
+    @property
+    def uniform_density(self) -> float:
+        return float(np.prod([part.uniform_density for part in self.parts]))
 
     @property
     def continuous(self) -> bool:

@@ -4,11 +4,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
 from tacit.errors import InputError
 from tacit.tables import number
+
+DROP = "drop"
+INDICATOR = "indicator"
+
+
+@dataclass(frozen=True)
+class Range:
+    """The numbers from `low` to `high`, and what becomes of a record that has none of them here.
+
+    | `missing` | a cell that is missing, or no number |
+    |---|---|
+    | "drop" | the record counts, and adds nothing |
+    | a number between low and high | is read as that number |
+    | "indicator" | is told apart from every number, by a coordinate of its own that is 0 or 1 |
+
+    `Box.of(age=Range(18, 95, missing=50), weight=Range(40, 140, missing="indicator"))`
+    """
+
+    low: float
+    high: float
+    missing: float | str = DROP
 
 
 def columns_of(declared: Any, named: Mapping[str, Any], example: str) -> dict[str, Any]:
@@ -32,13 +54,20 @@ def columns_of(declared: Any, named: Mapping[str, Any], example: str) -> dict[st
 
 
 def is_interval(value: Any) -> bool:
-    """Whether this is a tuple of two numbers. A list is not an interval: it holds labels."""
+    """Whether this is a Range, or a tuple of two numbers. A list is not an interval: it holds
+    labels."""
+    if isinstance(value, Range):
+        return True
     return isinstance(value, tuple) and len(value) == 2 and all(map(_is_number, value))
 
 
-def interval(name: str, value: Any) -> tuple[float, float]:
+def interval(name: str, value: Any) -> Range:
     """The range of the column `name`, checked."""
     pair = tuple(value) if isinstance(value, list) else value
+    missing: float | str = DROP
+    if isinstance(value, Range):
+        pair = (value.low, value.high)
+        missing = value.missing
     if not is_interval(pair):
         kind = type(value).__name__  # the kind only: it could be somebody's column
         raise InputError(
@@ -50,7 +79,19 @@ def interval(name: str, value: Any) -> tuple[float, float]:
             f"the range of {name!r} must be finite and increasing, got {value!r}: write (low, "
             "high)."
         )
-    return low, high
+    return Range(low, high, fill_of(name, missing, low, high))
+
+
+def fill_of(name: str, missing: Any, low: float, high: float) -> float | str:
+    """What becomes of a missing cell of the column `name`, checked (see `Range`)."""
+    if isinstance(missing, str) and missing in (DROP, INDICATOR):
+        return missing
+    if _is_number(missing) and low <= missing <= high:
+        return float(missing)
+    raise InputError(
+        f"missing values of {name!r} must be a number from {low} to {high}, {INDICATOR!r} or "
+        f"{DROP!r}, got {missing!r}."
+    )
 
 
 def _is_number(value: Any) -> bool:

@@ -13,6 +13,7 @@ from tacit.domains.box import Box
 from tacit.domains.finite import Catalogue, Categories
 from tacit.domains.product import Mixed
 from tacit.domains.simplex import Simplex
+from tacit.domains.types import require_record_types
 from tacit.quiet import quiet
 from tacit.tables import Table, alone, records
 
@@ -31,7 +32,13 @@ def sees_batches(domain: Domain) -> bool:
 
 def record_points(domain: Domain, data: Any, what: str, *, single: bool = False) -> Floats:
     """The unit coordinates of private records (see `tacit.tables.records`); a record with a missing
-    or unknown value is NaN."""
+    or unknown value is NaN.
+
+    A table with a column whose type cannot hold what the domain declares is refused. No cell is
+    looked at for that.
+    """
+    if not single:
+        require_record_types(domain, data, what)
     table = records(data, tuple(domain.names), what, single=single)
     with quiet():
         if sees_batches(domain):

@@ -13,6 +13,7 @@ from tacit.tables import LISTS
 NUMBER = "numbers"
 TRUTH = "truth values"
 TEXT = "text"
+BINARY = "bytes"
 TIME = "times"
 LABEL = "labels"
 NESTED = "lists"
@@ -36,15 +37,18 @@ PREFIXES = {
     ),
     NUMBER: ("int", "uint", "float", "double", "half", "decimal"),
     TRUTH: ("bool",),
-    TEXT: ("str", "utf8", "large_str", "large_utf8", "bytes", "binary", "large_binary"),
-    TIME: ("date", "time", "duration", "period"),
+    TEXT: ("str", "utf8", "large_str", "large_utf8"),
+    BINARY: ("bytes", "binary", "large_binary", "fixed_size_binary"),
+    TIME: ("date", "time", "duration", "period", "month_day_nano"),
 }
 # By the letter of NumPy's `dtype.kind`.
 NUMPY_KINDS = (
     dict.fromkeys("fiu", NUMBER)
     | dict.fromkeys("b", TRUTH)
-    | dict.fromkeys("UST", TEXT)
+    | dict.fromkeys("UT", TEXT)
+    | dict.fromkeys("S", BINARY)
     | dict.fromkeys("Mm", TIME)
+    | dict.fromkeys("V", NESTED)
 )
 
 
@@ -64,14 +68,37 @@ def kinds_of(table: Any) -> dict[str, str]:
 
 
 def kind_of(dtype: Any) -> str:
-    """The kind of values that a column of this dtype holds."""
+    """The kind of values that a column of this dtype holds. A dictionary of numbers holds numbers;
+    any other, and pandas' and polars' categories, hold labels."""
     if isinstance(dtype, np.dtype):
         return NUMPY_KINDS.get(dtype.kind, UNKNOWN)
+    inner = _inner(dtype)
+    if inner is not None and kind_of(inner) in (NUMBER, TRUTH):
+        return NUMBER
     name = dtype.__name__ if isinstance(dtype, type) else str(dtype)
     for kind, prefixes in PREFIXES.items():
         if name.lower().startswith(prefixes):
             return kind
     return UNKNOWN
+
+
+def kind_of_column(column: Any) -> str:
+    """The kind of values of one column of records, which is a container of cells. A list may hold
+    anything."""
+    if isinstance(column, LISTS):
+        return UNKNOWN
+    return kind_of(getattr(column, "dtype", getattr(column, "type", None)))
+
+
+def _inner(dtype: Any) -> Any:
+    """The dtype of what a dictionary, or a column of categories, refers to; None of any other."""
+    categories: Any = getattr(dtype, "categories", None)  # pandas
+    if hasattr(categories, "dtype"):
+        return categories.dtype
+    arrow = getattr(dtype, "pyarrow_dtype", dtype)
+    if str(arrow).startswith("dictionary"):
+        return getattr(arrow, "value_type", None)
+    return None
 
 
 def _dtypes(table: Any) -> list[tuple[str, Any]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit._typing import Floats, Rng
-from tacit.domains.base import Domain, bounded
+from tacit.domains.base import Domain, bounded, count
 from tacit.domains.naming import coordinate_names, is_unnamed
 from tacit.errors import InputError
 from tacit.tables import Columns, floats
@@ -34,7 +34,7 @@ class Simplex(Domain):
         return self.parts
 
     @property
-    def density(self) -> float:
+    def uniform_density(self) -> float:
         return math.factorial(self.parts - 1) / math.sqrt(self.parts)
 
     def encode(self, columns: Columns) -> Floats:
@@ -44,7 +44,7 @@ class Simplex(Domain):
         return {name: points[:, i] for i, name in enumerate(self.names)}
 
     def sample_points(self, n: int, rng: Rng) -> Floats:
-        return rng.dirichlet(np.ones(self.parts), size=n)
+        return rng.dirichlet(np.ones(self.parts), size=count(n))
 
     def project_points(self, points: Floats) -> Floats:
         """Euclidean projection: subtract the threshold that leaves positive parts with sum 1."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.types as kinds
@@ -89,6 +90,15 @@ class LogColumns:
         """A piece under the problem's own names, its cells as plain numbers or text."""
         plain = {column: _plain(read[column]) for column in self.in_file}
         return pa.table({name: plain[column] for name, column in self.called.items()})
+
+    def cells(self, piece: pa.Table) -> dict[str, Any]:
+        """The columns of a piece, numbers as they are and text in lists, whose type says nothing:
+        the text of a CSV may spell numbers. Whether the file's own types fit is checked once."""
+        columns = {}
+        for name in piece.column_names:
+            column = piece[name]
+            columns[name] = column if _is_number(column.type) else column.to_pylist()
+        return columns
 
 
 def _readable(kind: pa.DataType, ids: bool) -> bool:

@@ -16,7 +16,7 @@ from tacit.logs.cluster import collect_on_ray, connected, import_ray
 from tacit.logs.counting import Work
 from tacit.logs.job import Job
 from tacit.logs.local import collect_here
-from tacit.logs.log_files import LogFile
+from tacit.logs.log_files import LogFile, kinds_in
 from tacit.logs.saving import load_design, load_partial
 from tacit.passes import release_on, release_passes, require_room
 from tacit.policy import Policy
@@ -129,6 +129,7 @@ class FileFit:
     def _files(self, paths: Sequence[Path], known: Sequence[LogFile]) -> list[LogFile]:
         files = []
         for i, path in enumerate(paths):
+            self.job.require_types(kinds_in(path, self.job.columns), str(path))
             files.append(LogFile.at(path, self.job.columns, known))
             self.job.run.progress("counting rows", i + 1, len(paths))
         if not any(file.rows for file in files):

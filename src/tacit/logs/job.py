@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 
 from tacit.core import Budget, release_event
 from tacit.design import Design, DesignOptions
+from tacit.domains import require_numbers, require_types
 from tacit.errors import InputError
 from tacit.logs.columns import LogColumns
 from tacit.logs.run_options import RunOptions
@@ -98,6 +99,15 @@ class Job:
     def next_design(self, policy: Policy) -> Design:
         """The design of the pass after the one that `policy` was released in."""
         return refine(policy, device=self.device, progress=self.run.progress)
+
+    def require_types(self, kinds: Mapping[str, str], what: str) -> None:
+        """Fails if a column of the data, by the kind of its type, cannot hold what the problem
+        declares. No cell is read."""
+        called = self.columns.called
+        require_types(self.problem.actions, kinds, what, called)
+        require_types(self.problem.contexts, kinds, what, called)
+        reward = self.columns.reward
+        require_numbers(kinds[reward], called[reward], what)
 
     def require_apart(self, paths: Sequence[Path]) -> None:
         """Fails if the public sample is one of these files, also by another name of it."""

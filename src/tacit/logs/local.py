@@ -31,8 +31,9 @@ def count(counter: Statistic, columns: LogColumns, span: Span) -> Iterator[tuple
     """The rows of a span, piece by piece, each with its sum."""
     drain(counter)
     start = span.start
-    for table in pieces(span.file.path, columns, span.start, span.stop):
+    for piece in pieces(span.file.path, columns, span.start, span.stop):
+        table = columns.cells(piece)
         users = None if columns.user is None else table[columns.user]
         counter.add(table, table, table[columns.reward], users=users)
-        yield Span(span.file, start, start + table.num_rows), drain(counter)
-        start += table.num_rows
+        yield Span(span.file, start, start + piece.num_rows), drain(counter)
+        start += piece.num_rows

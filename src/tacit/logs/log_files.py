@@ -9,9 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as parquet
+
+from tacit.domains.schema import UNKNOWN, kinds_of
 from tacit.errors import InputError
 from tacit.logs.columns import LogColumns
-from tacit.logs.reading import count_rows
+from tacit.logs.reading import count_rows, readable
 from tacit.logs.small_tables import format_of
 
 
@@ -65,6 +69,26 @@ def find_logs(patterns: Sequence[str]) -> list[Path]:
             raise InputError(f"{path} is named twice: its rounds would count twice.")
         found[stat.st_dev, stat.st_ino] = path
     return list(found.values())
+
+
+def kinds_in(path: str | Path, columns: LogColumns) -> dict[str, str]:
+    """The kinds of values of the columns by the file's schema, under the problem's own names. The
+    cells of a CSV may be anything. Checks the columns, too."""
+    path = str(path)
+    with readable(path):
+        if format_of(path) == "csv":
+            return dict.fromkeys(columns.called, UNKNOWN)
+        schema = _schema(path)
+        columns.check(path, schema)
+    kinds = kinds_of(schema)
+    return {name: kinds[column] for name, column in columns.called.items()}
+
+
+def _schema(path: str) -> pa.Schema:
+    if format_of(path) == "parquet":
+        return parquet.read_schema(path)
+    with pa.memory_map(path) as source:
+        return pa.ipc.open_file(source).schema
 
 
 def _matches(pattern: str) -> list[Path]:

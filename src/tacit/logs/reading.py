@@ -30,7 +30,7 @@ LARGE = 2**26  # bytes of an Arrow batch that is better not copied
 
 def pieces(path: str, columns: LogColumns, start: int, stop: int) -> Iterator[pa.Table]:
     """Rows `start` to `stop`, where `start` begins a piece, under the problem's own names."""
-    with _readable(path):
+    with readable(path):
         left = stop - start
         for table in _exactly(_OPEN[format_of(path)](path, columns, start), columns.piece):
             piece = columns.table(table.slice(0, left))
@@ -46,7 +46,7 @@ def count_rows(path: str, columns: LogColumns) -> int:
 
     Checks the columns, too.
     """
-    with _readable(path):
+    with readable(path):
         kind = format_of(path)
         if kind == "parquet":
             with parquet.ParquetFile(path) as file:
@@ -70,13 +70,14 @@ def starts(path: str, columns: LogColumns, rows: int) -> list[int]:
     if kind != "csv":
         begins = list(range(0, rows, SHARE * piece))
     if kind == "parquet":
-        with _readable(path), parquet.ParquetFile(path) as file:
+        with readable(path), parquet.ParquetFile(path) as file:
             begins += [-(-begin // piece) * piece for begin, _ in _groups(file)]
     return sorted({begin for begin in begins if begin < rows} | {0})
 
 
 @contextmanager
-def _readable(path: str) -> Iterator[None]:
+def readable(path: str) -> Iterator[None]:
+    """Turns what a damaged file raises into one sentence that quotes no cell."""
     try:
         yield
     except (pa.ArrowException, OSError, ValueError) as error:

@@ -24,6 +24,7 @@ from tacit.design.choices import (
     choose_landmarks,
     choose_layout,
     default_rank,
+    most_levels,
     noise_rho,
     pass_budgets,
 )
@@ -152,7 +153,7 @@ class Plan:
         self.budget = budget
         self.passes = passes
         self.options = options
-        self._rank = options.rank or default_rank(horizon)
+        self._rank = options.rank or default_rank(horizon, most_levels(problem))
         self._progress = progress
         progress("placing landmarks", 0, 2)
         # Landmarks for far more rounds than planned: what-if questions go up.

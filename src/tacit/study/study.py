@@ -178,7 +178,7 @@ class Study:
         decisions = []
         for i, id in enumerate(ids):
             action = {name: _item(column[i]) for name, column in columns.items()}
-            decisions.append(Decision(id, action, actions.density))
+            decisions.append(Decision(id, action, actions.uniform_density))
         return decisions
 
     def tell(self, decision: Decision | str, reward: float) -> None:
