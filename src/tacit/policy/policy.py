@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -14,17 +13,16 @@ from typing import Any
 import numpy as np
 
 from tacit._typing import Floats
-from tacit._version import __version__
 from tacit.core import Budget, Guarantee
 from tacit.core.curve import gaussian_epsilon
 from tacit.decoder import Posterior, decode
 from tacit.design import Release
 from tacit.errors import InputError
 from tacit.numerics.engine import Engine, engine
+from tacit.policy import files
 from tacit.policy.deciding import Decider
 from tacit.problem import Problem
 
-SCHEMA = 2
 CANDIDATES = 256
 
 
@@ -128,33 +126,13 @@ class Policy:
     # -- files ------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> Path:
-        """A folder of plain JSON and npz. No private data goes in, none is needed to load it."""
-        folder = Path(path)
-        folder.mkdir(parents=True, exist_ok=True)
-        about = {
-            "schema": SCHEMA,
-            "tacit": __version__,
-            "private": self.private,
-            "guarantee": asdict(self.guarantee),
-            "receipt": self.receipt,
-            "problem": self.problem.spec(),
-            "posterior": {
-                "scale": self.posterior.scale,
-                "mean_square": self.posterior.mean_square,
-                "mean_reward": self.posterior.mean_reward,
-                "lengthscales": list(self.posterior.lengthscales),
-            },
-            "candidates": self.candidates,
-            "facts": self.facts,
-        }
-        np.savez(
-            folder / "policy.npz",
-            landmarks=self.posterior.landmarks,
-            weights=self.posterior.weights,
-            reduction=self.posterior.reduction,
-        )
-        (folder / "policy.json").write_text(json.dumps(about, indent=2) + "\n")
-        return folder
+        """Writes a folder of plain JSON and npz, and returns it. No private data goes in, none is
+        needed to load it.
+
+        A policy that is there already is replaced, and other files stay. A crash leaves the old
+        policy or the new one, never a half of either.
+        """
+        return files.save(self, path)
 
     def report(self, path: str | Path) -> Path:
         """One HTML page about this policy, for people: what it decides, how sure it is, what it
@@ -167,25 +145,7 @@ class Policy:
     def load(cls, path: str | Path, *, kernel: Any = None) -> Policy:
         """The policy in a folder. `kernel` is needed only if it was made with a function of one's
         own."""
-        folder = Path(path)
-        about = _read_json(folder / "policy.json")
-        if about.get("schema") != SCHEMA:
-            raise InputError(
-                f"{folder} holds a policy of schema {about.get('schema')!r}; this version of Tacit "
-                f"reads {SCHEMA}: "
-                f"use the version that wrote it ({about.get('tacit', 'unknown')})."
-            )
-        with np.load(folder / "policy.npz", allow_pickle=False) as arrays:
-            kept = {name: arrays[name] for name in ("landmarks", "weights", "reduction")}
-        problem = Problem.from_spec(about["problem"], kernel=kernel)
-        return cls(
-            problem=problem,
-            guarantee=Guarantee(**about["guarantee"]),
-            posterior=Posterior(problem.k, **kept, **about["posterior"]),
-            facts=about["facts"],
-            candidates=about["candidates"],
-            receipt=about["receipt"],
-        )
+        return files.load(cls, path, kernel)
 
     def __repr__(self) -> str:
         return (
@@ -242,19 +202,3 @@ def _spent(releases: Sequence[Release]) -> Budget:
 def _stated(promise: Guarantee, delta: float) -> Guarantee:
     """The same, at this delta."""
     return replace(promise, epsilon=gaussian_epsilon(promise.rho, delta), delta=delta)
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        about = json.loads(path.read_text())
-    except FileNotFoundError:
-        raise InputError(
-            f"{path.parent} holds no policy: expected a folder written by Policy.save."
-        ) from None
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"{path} cannot be read as JSON ({type(error).__name__}): was it edited by hand?"
-        ) from None
-    if not isinstance(about, dict):
-        raise InputError(f"{path} is not a policy description: expected a JSON object.")
-    return about
