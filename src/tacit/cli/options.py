@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.errors import InputError
+from tacit.errors import InputError, StateError
 
 if TYPE_CHECKING:
     from tacit.core import Budget
     from tacit.logs import ProblemFile
+    from tacit.policy import Policy
 
 ProblemPath = Annotated[
     Path, typer.Argument(help="The problem, as TOML (see examples/dosing.toml).")
@@ -27,6 +28,23 @@ Passes = Annotated[
         min=1, help="How often the records are read: twice is more accurate at the same budget."
     ),
 ]
+
+Overwrite = Annotated[
+    bool,
+    typer.Option("--overwrite", help="Replace the policy in the folder of --out by the new one."),
+]
+
+
+def save_released(policy: Policy, to: Path) -> None:
+    """Writes a policy that was paid for. Where that fails, it can be had again."""
+    try:
+        policy.save(to)
+    except InputError as error:
+        reason, _, _ = str(error).rpartition(": ")
+        raise StateError(
+            f"the policy was released, but {reason}: run the same command with another --out, and "
+            "it is written there without spending anything again."
+        ) from None
 
 
 def chosen_budget(spec: ProblemFile, epsilon: float | None, delta: float) -> Budget:

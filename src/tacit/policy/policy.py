@@ -110,6 +110,11 @@ class Policy:
         Deciding with a fresh draw each time is Thompson sampling. Costs no budget: the posterior is
         public.
         """
+        if not isinstance(rng, np.random.Generator):
+            raise InputError(
+                f"rng must be a NumPy random generator, got {type(rng).__name__}: pass "
+                "np.random.default_rng(0), and the same one again for the next draw."
+            )
         return replace(self, posterior=self.posterior.draw(rng))
 
     def _pairs(self, actions: Any, contexts: Any) -> Floats:
