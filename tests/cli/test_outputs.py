@@ -173,3 +173,62 @@ def test_a_file_beside_that_holds_no_ledger_is_none(study: Path) -> None:
     (study / "log.parquet.ledger.db").touch()
     fit(study, "--out", study / "a", "--ledger", sqlite(study, "own.db"))
     assert Ledger.open(sqlite(study, "own.db")).spent > 0
+
+
+# -- decisions ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def decided(tmp_path: Path) -> Path:
+    simulated(tmp_path / "policy")
+    (tmp_path / "visitors.csv").write_text("age,weight\n30,60\n,60\n900,none\n")
+    (tmp_path / "good.csv").write_text("age,weight\n30,60\n")
+    return tmp_path
+
+
+def test_rows_that_could_not_be_read_are_marked_and_counted(decided: Path) -> None:
+    done = typed("decide", decided / "policy", decided / "visitors.csv")
+    header, *rows = done.stdout.splitlines()
+    assert header == '"age","weight","dose","expected_reward","std","unread"'
+    assert [row.split(",", 5)[-1] for row in rows] == ['""', '"age"', '"age, weight"']
+    says = "2 of 3 rows have values that could not be read, in age, weight"
+    assert says in done.stderr
+    told = json.loads(
+        typed("decide", decided / "policy", decided / "visitors.csv", "--json").stdout
+    )
+    assert told["rows_with_unread_values"] == 2
+    assert [row["unread"] for row in told["decisions"]] == ["", "age", "age, weight"]
+
+
+def test_without_such_rows_there_is_no_such_column(decided: Path) -> None:
+    done = typed("decide", decided / "policy", decided / "good.csv", "--strict")
+    assert done.stdout.splitlines()[0] == '"age","weight","dose","expected_reward","std"'
+    assert "could not be read" not in done.stderr
+    told = json.loads(typed("decide", decided / "policy", decided / "good.csv", "--json").stdout)
+    assert told["rows_with_unread_values"] == 0
+
+
+def test_strict_refuses_them_and_writes_nothing(decided: Path) -> None:
+    out = decided / "out.csv"
+    with pytest.raises(InputError, match="'age' in row 2 of contexts cannot be read, got None"):
+        typed("decide", decided / "policy", decided / "visitors.csv", "--strict", "--out", out)
+    assert not out.exists()
+
+
+def test_a_file_that_cannot_be_written_is_refused_first(decided: Path) -> None:
+    visitors = decided / "visitors.csv"
+    refused: list[tuple[Path, str]] = [
+        (decided / "policy", "should end in one of"),
+        (decided / "folder.csv", "is a folder"),
+        (visitors, "is what is read"),
+        (visitors / "below.csv", "is a file"),
+    ]
+    (decided / "folder.csv").mkdir()
+    for out, says in refused:
+        with pytest.raises(InputError, match=says):
+            typed("decide", decided / "policy", visitors, "--out", out)
+    assert visitors.read_text().startswith("age,weight\n30,60")
+    with pytest.raises(InputError, match="is a folder"):
+        typed("report", decided / "policy", "--out", decided / "folder.csv")
+    typed("decide", decided / "policy", visitors, "--out", decided / "new" / "out.csv")
+    typed("decide", decided / "policy", visitors, "--out", decided / "new" / "out.csv")

@@ -21,6 +21,7 @@ from tacit.errors import InputError
 from tacit.numerics.engine import Engine, engine
 from tacit.policy import files
 from tacit.policy.deciding import Decider
+from tacit.policy.unread import require_read, unread_columns
 from tacit.problem import Problem
 
 CANDIDATES = 256
@@ -59,16 +60,27 @@ class Policy:
 
     # -- decisions --------------------------------------------------------------------------------
 
-    def decide(self, contexts: Any, *, device: str | Engine | None = None) -> Any:
+    def decide(
+        self, contexts: Any, *, strict: bool = False, device: str | Engine | None = None
+    ) -> Any:
         """The best action for each context: a dict for a dict, a table for a table, an array for an
         array.
 
-        A missing or unknown coordinate counts as the middle of its range. `device="cuda"` computes
-        on a GPU.
+        A missing or unknown coordinate counts as the middle of its range, and one outside as the
+        nearest end. With `strict` a value that is missing, unknown or far outside is an error that
+        names it (`unread` lists them). `device="cuda"` computes on a GPU.
         """
         table = self.problem.contexts.read(contexts, "contexts")
+        if strict:
+            require_read(self.problem.contexts, table, "contexts")
         actions = self.decide_points(self.problem.context_points(table), device)
         return table.answer(self.problem.actions.decode(actions))
+
+    def unread(self, contexts: Any) -> list[list[str]]:
+        """For each context, the names of the columns whose value is missing, unknown, or outside
+        its range by more than half the width of it."""
+        domain = self.problem.contexts
+        return unread_columns(domain, domain.read(contexts, "contexts"))
 
     def decide_points(self, C: Floats, device: str | Engine | None = None) -> Floats:
         """Best actions for contexts in unit coordinates, in unit coordinates."""
