@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import re
+import runpy
+import shlex
+import shutil
+import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
+
+from tacit.audit import QUICK, Report
+from tacit.cli import app
 
 ROOT = Path(__file__).parent.parent
 
@@ -26,6 +35,67 @@ def test_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(names["best"]["dose"]) == 2
     assert names["study"].state.released
     assert (tmp_path / "policy" / "policy.json").exists()
+
+
+# -- what is typed in a shell ---------------------------------------------------------------------
+
+
+def shell_lines(text: str) -> list[list[str]]:
+    """The indented lines, as words, without what follows a #. Each line once."""
+    lines = re.findall(
+        r"^    (\S.*)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE
+    )
+    words = [shlex.split(line, comments=True) for line in lines]
+    return [line for i, line in enumerate(words) if line not in words[:i]]
+
+
+def smaller(line: list[str]) -> list[str]:
+    """The same command with few landmarks: it is to run, not to be good."""
+    if line[1] not in ("fit", "plan"):
+        return line
+    if "--rank" in line:
+        at = line.index("--rank")
+        line = line[:at] + line[at + 2 :]
+    return [*line, "--rank", "8"]
+
+
+def test_the_shell_lines_run_in_a_fresh_clone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Line by line, with the files that the lines before have written and those of the repository.
+    What takes minutes is looked at and not run: make, pip and the audit."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("data"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tacit.planning.forecast.LEAST", 60)
+    audits: list[Any] = []
+
+    def audited(settings: Any, size: Any, progress: Any) -> Report:
+        audits.append(size)
+        return Report((), (), settings, 0.0)
+
+    monkeypatch.setattr("tacit.audit.run_audit", audited)
+    makefile = (ROOT / "Makefile").read_text()
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    ran = []
+    pages = ("README.md", "examples/README.md")  # one after the other, in one folder
+    for line in [line for page in pages for line in shell_lines((ROOT / page).read_text())]:
+        if line[0] == "make":
+            assert f"\n{line[1]}:" in makefile, line
+        elif line[:2] == ["pip", "install"]:
+            assert set(re.findall(r"\[(.*)\]", line[2])) <= set(extras), line
+        elif line[0] == "python":
+            monkeypatch.setattr(sys, "argv", line[1:])
+            runpy.run_path(line[1], run_name="__main__")
+        else:
+            assert line[0] == "tacit", line
+            done = CliRunner().invoke(app, smaller(line)[1:], catch_exceptions=False)
+            assert done.exit_code == 0, done.output
+            ran.append(line[1])
+    assert ran == ["plan", "fit", "decide", "report", "ledger", "audit", "fit", "decide"]
+    assert (tmp_path / "out" / "report.html").exists()
+    assert audits == [QUICK]
 
 
 @pytest.mark.parametrize(

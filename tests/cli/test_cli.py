@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from helpers import BUDGET, PROBLEM, records, small_design
-from tacit import Budget, Ledger
+from tacit import Budget, Ledger, __version__
 
 
 def tacit(*arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
@@ -229,10 +229,12 @@ def test_missing_files_get_one_sentence_and_exit_code_2(arguments: list[str], sa
 
 
 def test_help_teaches_and_version_tells() -> None:
-    assert "private" in tacit("--help").stdout
+    shown = tacit("--help").stdout
+    assert "private" in shown
     for command in ("demo", "fit", "decide", "ledger", "version"):
-        assert command in tacit("--help").stdout
+        assert command in shown
     assert answer("version")["opendp"] >= "0.16"
+    assert tacit("--version").stdout == f"tacit {__version__}\n"
 
 
 def test_a_broken_command_of_somebody_else_is_named_and_passed_over(

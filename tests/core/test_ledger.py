@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tacit
 from databases import Urls
-from helpers import sqlite
+from helpers import BUDGET, records, small_design, small_problem, sqlite
 from laws.storage import LedgerLaws, StudyLaws
 from tacit import Budget, InputError, Ledger
+from tacit.contexts import release_marginals
 from tacit.core import database
 from tacit.core.accounts import cost_of
 from tacit.core.budget import PURE, UNITS, ZCDP
@@ -86,3 +90,26 @@ def test_a_busy_file_is_waited_for_even_where_sqlite_itself_does_not_wait(tmp_pa
         database.retrying(lambda: hasty.execute("BEGIN AND END"))
     holder.close()
     hasty.close()
+
+
+@pytest.mark.parametrize("ledger", [None, 3, Path("study.db"), Budget(epsilon=1.0)])
+def test_what_is_no_ledger_is_one_sentence_wherever_one_is_asked_for(ledger: Any) -> None:
+    statistic = small_design(rank=4, public_points=100).statistic().add(*records(10))
+    age = tacit.Box.of(age=(18, 95))
+    log = {"dose": [1.0], "age": [30.0], "weight": [60.0], "reward": [0.5]}
+    asked: list[Callable[[], Any]] = [
+        lambda: statistic.release(ledger=ledger),
+        lambda: tacit.release_decision(statistic, [30.0, 60.0], epsilon=0.1, ledger=ledger),
+        lambda: release_marginals({"age": [30.0]}, age, budget=BUDGET, ledger=ledger),
+        lambda: tacit.fit(
+            small_problem(),
+            log,
+            play="uniform",
+            budget=BUDGET,
+            ledger=ledger,
+            options=tacit.DesignOptions(rank=2, public_points=50),
+        ),
+    ]
+    for ask in asked:
+        with pytest.raises(InputError, match=r"ledger must be a Ledger or the URL of one, got \w+"):
+            ask()

@@ -14,9 +14,11 @@ from types import ModuleType
 import numpy as np
 import pyarrow.parquet
 import pytest
+from typer.testing import CliRunner
 
 from helpers import ROOT
-from tacit import Problem
+from tacit import Policy, Problem
+from tacit.cli import app
 from tacit.demo import DemoResult, dosing_problem, patients, run_demo, write_picture, write_report
 from tacit.demo.study import Measured
 from tacit.errors import InputError, MissingExtraError
@@ -273,3 +275,40 @@ def test_example_data_fits_the_problems(tmp_path: Path) -> None:
         assert problem.reward_range[0] <= reward.min() < reward.max() <= problem.reward_range[1]
         for domain in (problem.actions, problem.contexts):
             assert np.isfinite(domain.encode(domain.read(log).columns)).all()
+
+
+# -- the command ----------------------------------------------------------------------------------
+
+
+def test_the_command_without_matplotlib_prints_its_table_and_says_how_to_get_the_report(
+    result: DemoResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def already(**given: object) -> DemoResult:
+        return result
+
+    monkeypatch.setattr("tacit.demo.run_demo", already)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    command = ["demo", "--out", str(tmp_path)]
+    done = CliRunner().invoke(app, command, catch_exceptions=False)
+    assert done.exit_code == 0
+    assert f"{result.private.reward:.3f}" in done.stdout
+    assert "No report was written: figures need matplotlib" in done.stderr
+    assert "install tacit[plot]" in done.stderr
+    assert Policy.load(tmp_path / "policy").private
+    assert not (tmp_path / "report.html").exists()
+    told = json.loads(CliRunner().invoke(app, [*command, "--json"]).stdout)
+    assert told["report"] is None
+    assert told["reward_private"] == result.private.reward
+
+
+def test_a_picture_that_cannot_be_drawn_is_refused_before_any_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(**given: object) -> DemoResult:
+        raise AssertionError("the demo was run")
+
+    monkeypatch.setattr("tacit.demo.run_demo", never)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    command = ["demo", "--out", str(tmp_path), "--picture", str(tmp_path / "demo.png")]
+    with pytest.raises(MissingExtraError, match="figures need matplotlib"):
+        CliRunner().invoke(app, command, catch_exceptions=False)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import text
+from sqlalchemy import make_url, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from databases import (
@@ -55,6 +55,10 @@ SECRET = 31337.4242
 
 def never() -> bytes:
     raise AssertionError("randomness was drawn although nothing was paid for")
+
+
+def _shown(url: str) -> str:
+    return make_url(url).render_as_string(hide_password=True)
 
 
 def ledgers(urls: Urls, count: int) -> list[str]:
@@ -204,6 +208,19 @@ class LedgerLaws(StorageLaws):
         assert again.budget == Budget(epsilon=1.0)
         assert again.remaining == 0.75
         assert as_ledger(made, Budget(epsilon=5.0)) is made
+
+    def test_a_ledger_that_is_new_says_so(
+        self, url: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        with caplog.at_level("INFO", logger="tacit"):
+            assert as_ledger(url, Budget(epsilon=1.0)).is_new
+            assert caplog.messages == [
+                f"a new budget was opened at {_shown(url)}: epsilon=1 (pure)"
+            ]
+            assert not as_ledger(url, Budget(epsilon=1.0)).is_new
+            assert not Ledger.open(url).is_new
+        assert len(caplog.messages) == 1
+        assert capfd.readouterr() == ("", "")
 
     def test_a_part_of_a_budget_opens_a_ledger_and_makes_none(self, url: str) -> None:
         part = Budget(epsilon=1.0, share=0.5)

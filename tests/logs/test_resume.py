@@ -390,7 +390,7 @@ def test_a_spent_budget_is_noticed_before_any_row_is_read(study: Path) -> None:
     for path in logs(study):
         damage(path)
     with pytest.raises(BudgetError, match="does not cover"):
-        fit(study, "--request", "another")
+        fit(study, "--request", "another", "--overwrite")
     with pytest.raises(
         InputError, match="cannot be read"
     ):  # paid for: it would be answered, could it be read

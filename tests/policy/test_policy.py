@@ -130,6 +130,12 @@ def test_a_missing_coordinate_counts_as_the_middle() -> None:
     assert POLICY.decide({"age": None, "weight": 70}) == middle
 
 
+@pytest.mark.parametrize("rng", [0, None, np.random.RandomState(0)])
+def test_a_draw_needs_a_generator(rng: Any) -> None:
+    with pytest.raises(InputError, match="rng must be a NumPy random generator, got"):
+        POLICY.sample(rng)
+
+
 def test_a_saved_policy_decides_as_before_and_holds_plain_data_only(tmp_path: Path) -> None:
     folder = POLICY.save(tmp_path / "policy")
     loaded = Policy.load(folder)

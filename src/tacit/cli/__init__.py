@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from importlib.metadata import entry_points
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -23,8 +23,27 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    help="Tacit learns which action is best for which context from data that must stay private.",
 )
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"tacit {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _top(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Tacit learns which action is best for which context from data that must stay private."""
+
+
 app.command()(demo)
 app.command()(plan)
 app.command()(fit)

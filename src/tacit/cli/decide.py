@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from tacit.cli.console import Json, emit, err
+from tacit.cli.options import require_file
 
 
 def decide(
@@ -19,6 +20,12 @@ def decide(
     to: Annotated[
         Path | None, typer.Option("--out", help="A file to write; standard output (CSV) otherwise.")
     ] = None,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict", help="Fail at a value that cannot be read, instead of marking it."
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Decide for every row of a table: the action, its expected reward, and how sure the policy is.
@@ -26,18 +33,29 @@ def decide(
     An expected reward is shown within the range of rewards; of a policy that learned advantages it
     is the advantage over a random action.
 
-    Deciding is free: the policy was paid for when it was released.
+    A value that is missing, unknown, or outside its range by more than half the width of it cannot
+    be read. Such a row is decided as if the value lay in the middle, or at the nearest end. Where
+    there are such rows, and only then, a column `unread` names their columns, and standard error
+    says how many there are. With --strict the first of them is an error, and nothing is decided.
+
+    Deciding is free: the policy was paid for when it was released. A file that is there is
+    replaced, but never the contexts themselves.
     """
     import numpy as np
     import pyarrow as pa
     import pyarrow.csv as arrow_csv
 
     from tacit.logs import read_table, write_table
+    from tacit.logs.small_tables import format_of
     from tacit.policy import Policy
 
+    if to is not None:
+        format_of(to)
+        require_file(to, contexts)
     chosen = Policy.load(policy)
     table = read_table(contexts)
-    decisions = chosen.decide(table)
+    unread = chosen.unread(table)
+    decisions = chosen.decide(table, strict=strict)
     columns = {name: decisions[name] for name in decisions.column_names}
     expected = chosen.mean(decisions, table)
     if not chosen.problem.advantage:  # a Gaussian posterior knows no bounds, but a reader does
@@ -45,6 +63,8 @@ def decide(
         expected = np.clip(expected, low, high)
     columns["expected_reward"] = pa.array(expected)
     columns["std"] = pa.array(chosen.std(decisions, table))
+    if any(unread):
+        columns["unread"] = pa.array([", ".join(names) for names in unread])
     answer = pa.table(
         {name: table[name] for name in table.column_names if name not in columns} | columns
     )
@@ -55,6 +75,7 @@ def decide(
             {
                 "private": chosen.private,
                 "rows": answer.num_rows,
+                "rows_with_unread_values": sum(map(bool, unread)),
                 "decisions": answer.select(list(columns)).to_pylist(),
             }
         )
@@ -62,5 +83,19 @@ def decide(
         err.print(f"{answer.num_rows} decisions written to {to}")
     else:
         arrow_csv.write_csv(answer, sys.stdout.buffer)
+    if any(unread):
+        _say_unread(unread)
     if not chosen.private:
         err.print("[bold red]This policy is NOT private: it was made with a seed.[/bold red]")
+
+
+def _say_unread(unread: list[list[str]]) -> None:
+    rows = sum(map(bool, unread))
+    names = sorted({name for each in unread for name in each})
+    err.print(
+        f"{rows} of {len(unread)} rows have values that could not be read, in {', '.join(names)}: "
+        "see the column unread, or pass --strict to refuse them.",
+        highlight=False,
+        markup=False,
+        soft_wrap=True,
+    )

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from tacit.cli.console import Json, emit, out, progress, table
+from tacit.cli.console import Json, emit, err, out, progress, table
+from tacit.errors import MissingExtraError
 
 
 def demo(
@@ -27,19 +28,29 @@ def demo(
 
     Simulates patients whose right dose follows the published IWPC pharmacogenetic formula, explores
     with uniformly random doses, releases one differentially private policy, and compares it with
-    uniform play, the best fixed dose and the formula itself. Writes a report with plots.
+    uniform play, the best fixed dose and the formula itself. Writes a report with plots, for which
+    matplotlib is needed: without it the table is printed all the same.
     """
     from tacit.demo import run_demo, write_picture, write_report
+    from tacit.report.canvas import drawing
 
+    if picture is not None:
+        with drawing():  # fails before any work if there is nothing to draw with
+            pass
+    report: Path | None = to / "report.html"
     with progress(json) as show:
         result = run_demo(rounds=rounds, epsilon=epsilon, delta=delta, seed=seed, progress=show)
         result.policy.save(to / "policy")
-        report = to / "report.html"
-        write_report(result, report)
+        try:
+            write_report(result, to / "report.html")
+        except MissingExtraError as error:
+            report = None
+            why = str(error)
         if picture is not None:
             write_picture(result, picture)
     if json:
-        emit(result.to_json() | {"report": str(report), "policy": str(to / "policy")})
+        shown = None if report is None else str(report)
+        emit(result.to_json() | {"report": shown, "policy": str(to / "policy")})
         return
     rows = [
         ["uniformly random doses", f"{result.uniform.reward:.3f}", "what exploring looks like"],
@@ -53,4 +64,8 @@ def demo(
     ]
     table(f"Mean reward on fresh patients after {rounds} rounds", ["policy", "reward", ""], rows)
     out.print(f"Guarantee: {result.policy.guarantee}")
-    out.print(f"Report: {report}   Policy: {to / 'policy'}   ({result.seconds:.1f} s)")
+    if report is None:
+        out.print(f"Policy: {to / 'policy'}   ({result.seconds:.1f} s)")
+        err.print(f"No report was written: {why}", highlight=False, markup=False, soft_wrap=True)
+    else:
+        out.print(f"Report: {report}   Policy: {to / 'policy'}   ({result.seconds:.1f} s)")

@@ -5,7 +5,12 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
+from contextlib import (
+    AbstractContextManager,
+    contextmanager,
+    nullcontext,
+    redirect_stdout,
+)
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -14,10 +19,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli.console import Json, emit, err, out, progress
-from tacit.cli.options import Delta, Epsilon, Passes, ProblemPath, Rank, chosen_budget
+from tacit.cli.options import (
+    Delta,
+    Epsilon,
+    Overwrite,
+    Passes,
+    ProblemPath,
+    Rank,
+    chosen_budget,
+    save_released,
+)
 from tacit.errors import InputError, StateError
 
 if TYPE_CHECKING:
+    from tacit.core import Ledger
     from tacit.logs import Checkpoint, FileFit, Work
     from tacit.policy import Policy
 
@@ -56,6 +71,13 @@ def fit(
         str | None,
         typer.Option(help="The database that keeps the budget; beside the data by default."),
     ] = None,
+    new_ledger: Annotated[
+        bool,
+        typer.Option(
+            "--new-ledger",
+            help="Open a budget at --ledger although these files have one beside them already.",
+        ),
+    ] = False,
     request: Annotated[
         str | None,
         typer.Option(
@@ -89,6 +111,7 @@ def fit(
     device: Annotated[
         str | None, typer.Option(help="Where products are computed: cpu or cuda.")
     ] = None,
+    overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
     """Learn a policy from rounds that were logged under uniformly random actions.
@@ -96,6 +119,14 @@ def fit(
     Streams the files, spends the privacy budget from the ledger beside the data, and writes the
     policy to a folder. Running it again with the same problem returns the released policy; it never
     draws twice.
+
+    The folder is checked before anything is spent. It must be new or empty, or hold the policy of
+    this very fit, which is then written again. Another policy in it is replaced with --overwrite
+    only, as a whole or not at all; other files are never touched.
+
+    Where there is no ledger yet, one is made with the budget of this fit, and you are told: a new
+    ledger is a new budget. Files that have a ledger beside them get no second one at --ledger,
+    unless you say --new-ledger: what is spent from two ledgers adds up for the people in the data.
 
     It reads the files twice: the release of pass 1 takes a part of the budget, and the rest goes
     into what that one got wrong. Together they spend the budget and no more. With --passes 1 there
@@ -118,8 +149,10 @@ def fit(
 
         tacit fit problem.toml log.parquet --out policy/ --engine ray
     """
+    from tacit.core import Ledger
     from tacit.design import DesignOptions
     from tacit.logs import FileFit, Job, LogColumns, RunOptions, find_logs, read_problem
+    from tacit.policy import require_writable
 
     started = time.perf_counter()
     if collect_only and checkpoint is None:
@@ -129,6 +162,9 @@ def fit(
     url = ledger or ""
     if not url and not collect_only:
         url = _beside(paths)
+    if not collect_only:
+        require_writable(to, overwrite=True)  # which policy is in it is looked at below
+        _require_first_ledger(url, paths, new_ledger)
     with progress(json, rate="rows") as show, _stdout_for(engine):
         run = RunOptions(
             request=request,
@@ -151,14 +187,19 @@ def fit(
             if collect_only:
                 fit.collect()
             else:
-                policy = fit.release(url)
+                require_writable(to, overwrite, _receipt(url, fit.work.request))
+                account = Ledger.at(url, budget)
+                if account.is_new:
+                    _say_new(account)
+                policy = fit.release(account)
     told = _told(fit, passes, time.perf_counter() - started)
     if collect_only:
         _say_collected(fit.work, fit.checkpoint, told, json)
         return
-    policy.save(to)
+    save_released(policy, to)
     fit.checkpoint.forget()
-    _say_released(policy, to, url, told, json)
+    told |= {"ledger": account.shown_url, "new_ledger": account.is_new}
+    _say_released(policy, to, told, json)
 
 
 def _stdout_for(engine: Engine) -> AbstractContextManager[Any]:
@@ -213,7 +254,16 @@ def _say_collected(work: Work, kept: Checkpoint, told: dict[str, Any], json: boo
         )
 
 
-def _say_released(policy: Policy, to: Path, url: str, told: dict[str, Any], json: bool) -> None:
+def _say_new(account: Ledger) -> None:
+    err.print(
+        f"A new budget was opened at {account.shown_url}: {account.budget}",
+        highlight=False,
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+def _say_released(policy: Policy, to: Path, told: dict[str, Any], json: bool) -> None:
     if json:
         emit({"policy": str(to)} | told | asdict(policy.guarantee))
         return
@@ -222,7 +272,7 @@ def _say_released(policy: Policy, to: Path, url: str, told: dict[str, Any], json
         f"{told['seconds']:.1f} s)"
     )
     out.print(f"Guarantee: {policy.guarantee}")
-    err.print(f"Budget kept in {url}")
+    err.print(f"Budget kept in {told['ledger']}")
 
 
 def _mapping(given: Sequence[str]) -> dict[str, str]:
@@ -256,3 +306,33 @@ def _beside(data: Sequence[Path]) -> str:
             f"sqlite:///{there}."
         )
     return f"sqlite:///{there}"
+
+
+def _require_first_ledger(url: str, data: Sequence[Path], new_ledger: bool) -> None:
+    """Fails if there is no ledger at `url` yet, and one beside one of the files."""
+    if new_ledger or _opened(url) is not None:
+        return
+    for file in data:
+        for beside in (f"sqlite:///{file}.ledger.db", f"sqlite:///{file.resolve()}.ledger.db"):
+            if _opened(beside) is not None:
+                raise InputError(
+                    f"{file} has a ledger beside it already, and there is none where --ledger "
+                    f"says: go on with --ledger {beside}, or pass --new-ledger to open a second "
+                    "budget for the same people."
+                )
+
+
+def _receipt(url: str, request: str) -> dict[str, Any] | None:
+    """That of the policy which this fit returns, if it was released before."""
+    ledger = _opened(url)
+    return None if ledger is None else ledger.receipt(request)
+
+
+def _opened(url: str) -> Ledger | None:
+    """The ledger at this address, if there is one. None is made."""
+    from tacit.core import Ledger
+
+    try:
+        return Ledger.open(url)
+    except StateError:
+        return None

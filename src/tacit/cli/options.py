@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.errors import InputError
+from tacit.errors import InputError, StateError
 
 if TYPE_CHECKING:
     from tacit.core import Budget
     from tacit.logs import ProblemFile
+    from tacit.policy import Policy
 
 ProblemPath = Annotated[
     Path, typer.Argument(help="The problem, as TOML (see examples/dosing.toml).")
@@ -27,6 +29,37 @@ Passes = Annotated[
         min=1, help="How often the records are read: twice is more accurate at the same budget."
     ),
 ]
+
+Overwrite = Annotated[
+    bool,
+    typer.Option("--overwrite", help="Replace the policy in the folder of --out by the new one."),
+]
+
+
+def save_released(policy: Policy, to: Path) -> None:
+    """Writes a policy that was paid for. Where that fails, it can be had again."""
+    try:
+        policy.save(to)
+    except InputError as error:
+        reason, _, _ = str(error).rpartition(": ")
+        raise StateError(
+            f"the policy was released, but {reason}: run the same command with another --out, and "
+            "it is written there without spending anything again."
+        ) from None
+
+
+def require_file(path: Path, *inputs: Path) -> None:
+    """Fails unless a file can be written there that is none of the command's own inputs. One that
+    is there is replaced."""
+    from tacit.policy.folders import probe_folder
+
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: --out takes the name of a file.")
+    if path.exists() and any(each.exists() and path.samefile(each) for each in inputs):
+        raise InputError(f"{path} is what is read: choose another file for --out.")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise InputError(f"{path} cannot be written: choose another file for --out.")
+    probe_folder(path.absolute().parent)
 
 
 def chosen_budget(spec: ProblemFile, epsilon: float | None, delta: float) -> Budget:

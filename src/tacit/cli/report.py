@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tacit.cli.console import Json, emit, err, out
+from tacit.cli.options import require_file
 
 
 def report(
@@ -26,6 +27,7 @@ def report(
     from tacit.policy import Policy
     from tacit.report import Findings, write_findings
 
+    require_file(to)
     found = Findings.of(Policy.load(policy))
     path = write_findings(found, to)
     if json:

@@ -13,11 +13,13 @@ from tacit.cli.console import Json, emit, out, progress, table
 from tacit.cli.options import (
     Delta,
     Epsilon,
+    Overwrite,
     Passes,
     ProblemPath,
     Rank,
     chosen_budget,
     chosen_rounds,
+    save_released,
 )
 
 if TYPE_CHECKING:
@@ -106,21 +108,27 @@ def show(url: Url, json: Json = False) -> None:
 def release(
     url: Url,
     to: Annotated[Path, typer.Option("--out", help="The folder to write the policy to.")],
+    overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
     """Close a study, SPEND its budget and write the policy to a folder.
 
-    No round can be asked afterwards. Run again, it writes the same policy and spends nothing.
+    No round can be asked afterwards. Run again, it writes the same policy and spends nothing. The
+    folder must be new or empty, or hold that policy; another one is replaced with --overwrite.
 
         tacit study release sqlite:///study.db --out policy/
 
         tacit decide policy/ visitors.csv
     """
+    from tacit.policy import require_writable
+    from tacit.study.study import RELEASE
+
     started = time.perf_counter()
     study = _open(url)
+    require_writable(to, overwrite, study.ledger.receipt(RELEASE))
     with progress(json, rate="rounds") as bars:
         policy = study.release(bars)
-    policy.save(to)
+    save_released(policy, to)
     seconds = time.perf_counter() - started
     if json:
         told = {"policy": str(to), "rounds": study.asked, "seconds": seconds}

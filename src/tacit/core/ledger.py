@@ -16,6 +16,7 @@ cohorts.md).
 from __future__ import annotations
 
 import json
+import logging
 import secrets
 import time
 from collections.abc import Callable, Iterable
@@ -78,11 +79,15 @@ class Charge:
 
 class Ledger:
     """A budget kept in a database: made once with `Ledger.create(url, budget)`, then opened with
-    `Ledger.open(url)`."""
+    `Ledger.open(url)`.
 
-    def __init__(self, engine: sa.Engine, budget: Budget) -> None:
+    `is_new` says whether it was made by the call that returned this object.
+    """
+
+    def __init__(self, engine: sa.Engine, budget: Budget, is_new: bool = False) -> None:
         self._engine = engine
         self.budget = budget
+        self.is_new = is_new
 
     @classmethod
     def create(cls, url: str | sa.Engine, budget: Budget, mixed: bool = False) -> Ledger:
@@ -95,7 +100,7 @@ class Ledger:
         engine = connect(url) if isinstance(url, str) else url
         retrying(lambda: metadata.create_all(engine))
         perform(engine, lambda connection: cls.establish(connection, budget, mixed))
-        return cls(engine, budget)
+        return cls(engine, budget, is_new=True)
 
     @staticmethod
     def establish(connection: sa.Connection, budget: Budget, mixed: bool = False) -> None:
@@ -142,13 +147,26 @@ class Ledger:
     @classmethod
     def at(cls, url: str, budget: Budget) -> Ledger:
         """The ledger at `url`, created with this budget if there is none yet. An existing ledger
-        keeps its own budget."""
+        keeps its own budget.
+
+        That a ledger was created, and with it a new budget, is said by `is_new` and by the logger
+        "tacit", at level INFO.
+        """
         engine = connect(url)
         with suppress(StateError):
             return cls.open(engine)
         with suppress(StateError):
-            return cls.create(engine, budget)
+            made = cls.create(engine, budget)
+            logging.getLogger("tacit").info(
+                "a new budget was opened at %s: %s", made.shown_url, budget
+            )
+            return made
         return cls.open(engine)  # somebody else made it in the meantime
+
+    @property
+    def shown_url(self) -> str:
+        """Where it is kept, without the password of a server."""
+        return self._engine.url.render_as_string(hide_password=True)
 
     def add_cohort(self, cohort: Cohort) -> None:
         """Opens an account of its own for a cohort, with the whole budget as its cap.
@@ -342,6 +360,11 @@ def as_ledger(ledger: Ledger | str, budget: Budget) -> Ledger:
     """A ledger as it is, or the ledger at a URL, created with this budget if there is none yet."""
     if isinstance(ledger, Ledger):
         return ledger
+    if not isinstance(ledger, str):
+        raise InputError(
+            f"ledger must be a Ledger or the URL of one, got {type(ledger).__name__}: pass for "
+            "example sqlite:///study.db."
+        )
     return Ledger.at(ledger, budget)
 
 

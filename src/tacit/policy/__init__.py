@@ -1,5 +1,6 @@
 """The policy: public, self-contained, decides for ever."""
 
+from tacit.policy.folders import require_writable
 from tacit.policy.policy import Policy
 
-__all__ = ["Policy"]
+__all__ = ["Policy", "require_writable"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -14,19 +13,18 @@ from typing import Any
 import numpy as np
 
 from tacit._typing import Floats
-from tacit._version import __version__
 from tacit.core import Budget, Guarantee
 from tacit.core.curve import gaussian_epsilon
 from tacit.decoder import Posterior, decode
 from tacit.design import Release
 from tacit.errors import InputError
 from tacit.numerics.engine import Engine, engine
+from tacit.policy import files
 from tacit.policy.deciding import Decider
+from tacit.policy.unread import require_read, unread_columns
 from tacit.problem import Problem
 
-SCHEMA = 3
 CANDIDATES = 256
-ARRAYS = ("landmarks", "weights", "reduction", "level_covariance")  # of a saved posterior
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,16 +60,27 @@ class Policy:
 
     # -- decisions --------------------------------------------------------------------------------
 
-    def decide(self, contexts: Any, *, device: str | Engine | None = None) -> Any:
+    def decide(
+        self, contexts: Any, *, strict: bool = False, device: str | Engine | None = None
+    ) -> Any:
         """The best action for each context: a dict for a dict, a table for a table, an array for an
         array.
 
-        A missing or unknown coordinate counts as the middle of its range. `device="cuda"` computes
-        on a GPU.
+        A missing or unknown coordinate counts as the middle of its range, and one outside as the
+        nearest end. With `strict` a value that is missing, unknown or far outside is an error that
+        names it (`unread` lists them). `device="cuda"` computes on a GPU.
         """
         table = self.problem.contexts.read(contexts, "contexts")
+        if strict:
+            require_read(self.problem.contexts, table, "contexts")
         actions = self.decide_points(self.problem.context_points(table), device)
         return table.answer(self.problem.actions.decode(actions))
+
+    def unread(self, contexts: Any) -> list[list[str]]:
+        """For each context, the names of the columns whose value is missing, unknown, or outside
+        its range by more than half the width of it."""
+        domain = self.problem.contexts
+        return unread_columns(domain, domain.read(contexts, "contexts"))
 
     def decide_points(self, C: Floats, device: str | Engine | None = None) -> Floats:
         """Best actions for contexts in unit coordinates, in unit coordinates."""
@@ -113,6 +122,11 @@ class Policy:
         Deciding with a fresh draw each time is Thompson sampling. Costs no budget: the posterior is
         public.
         """
+        if not isinstance(rng, np.random.Generator):
+            raise InputError(
+                f"rng must be a NumPy random generator, got {type(rng).__name__}: pass "
+                "np.random.default_rng(0), and the same one again for the next draw."
+            )
         return replace(self, posterior=self.posterior.draw(rng))
 
     def _pairs(self, actions: Any, contexts: Any) -> Floats:
@@ -129,35 +143,13 @@ class Policy:
     # -- files ------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> Path:
-        """A folder of plain JSON and npz. No private data goes in, none is needed to load it."""
-        folder = Path(path)
-        folder.mkdir(parents=True, exist_ok=True)
-        about = {
-            "schema": SCHEMA,
-            "tacit": __version__,
-            "private": self.private,
-            "guarantee": asdict(self.guarantee),
-            "receipt": self.receipt,
-            "problem": self.problem.spec(),
-            "posterior": {
-                "scale": self.posterior.scale,
-                "mean_square": self.posterior.mean_square,
-                "level": self.posterior.level,
-                "level_variance": self.posterior.level_variance,
-                "lengthscales": list(self.posterior.lengthscales),
-            },
-            "candidates": self.candidates,
-            "facts": self.facts,
-        }
-        np.savez(
-            folder / "policy.npz",
-            landmarks=self.posterior.landmarks,
-            weights=self.posterior.weights,
-            reduction=self.posterior.reduction,
-            level_covariance=self.posterior.level_covariance,
-        )
-        (folder / "policy.json").write_text(json.dumps(about, indent=2) + "\n")
-        return folder
+        """Writes a folder of plain JSON and npz, and returns it. No private data goes in, none is
+        needed to load it.
+
+        A policy that is there already is replaced, and other files stay. A crash leaves the old
+        policy or the new one, never a half of either.
+        """
+        return files.save(self, path)
 
     def report(self, path: str | Path) -> Path:
         """One HTML page about this policy, for people: what it decides, how sure it is, what it
@@ -170,27 +162,7 @@ class Policy:
     def load(cls, path: str | Path, *, kernel: Any = None) -> Policy:
         """The policy in a folder. `kernel` is needed only if it was made with a function of one's
         own."""
-        folder = Path(path)
-        about = _read_json(folder / "policy.json")
-        if about.get("schema") != SCHEMA:
-            raise InputError(
-                f"{folder} holds a policy of schema {about.get('schema')!r}; this version of Tacit "
-                f"reads {SCHEMA}: "
-                f"use the version that wrote it ({about.get('tacit', 'unknown')})."
-            )
-        with np.load(folder / "policy.npz", allow_pickle=False) as arrays:
-            kept = {name: arrays[name] for name in ARRAYS}
-        problem = Problem.from_spec(about["problem"], kernel=kernel)
-        return cls(
-            problem=problem,
-            guarantee=Guarantee(**about["guarantee"]),
-            posterior=Posterior(
-                problem.k, **kept, **about["posterior"], advantage=problem.advantage
-            ),
-            facts=about["facts"],
-            candidates=about["candidates"],
-            receipt=about["receipt"],
-        )
+        return files.load(cls, path, kernel)
 
     def __repr__(self) -> str:
         return (
@@ -247,19 +219,3 @@ def _spent(releases: Sequence[Release]) -> Budget:
 def _stated(promise: Guarantee, delta: float) -> Guarantee:
     """The same, at this delta."""
     return replace(promise, epsilon=gaussian_epsilon(promise.rho, delta), delta=delta)
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        about = json.loads(path.read_text())
-    except FileNotFoundError:
-        raise InputError(
-            f"{path.parent} holds no policy: expected a folder written by Policy.save."
-        ) from None
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"{path} cannot be read as JSON ({type(error).__name__}): was it edited by hand?"
-        ) from None
-    if not isinstance(about, dict):
-        raise InputError(f"{path} is not a policy description: expected a JSON object.")
-    return about
