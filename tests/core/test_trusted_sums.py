@@ -274,9 +274,9 @@ def test_every_block_of_records_has_the_same_height() -> None:
     def writer(self: Design, engine: Any) -> Any:
         rows = make(self, engine)
 
-        def noted(points: Any, y: Any, known: Any) -> Any:
+        def noted(points: Any, y: Any, known: Any, weights: Any) -> Any:
             heights.append(points.shape[0])
-            return rows(points, y, known)
+            return rows(points, y, known, weights)
 
         return noted
 
