@@ -295,7 +295,7 @@ def test_all_rounds_of_one_user_weigh_no_more_than_one_record(tmp_path: Path) ->
 def test_how_actions_were_played_must_be_stated(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="play"):
         tacit.fit(dosing(), log(), budget=BUDGET, ledger=sqlite(tmp_path))  # type: ignore[call-arg]
-    stated = dosing(play=lambda n, rng: rng.random((n, 1)) ** 2)
+    stated = dosing(play=lambda contexts, rng: 100 * rng.random(len(contexts["age"])) ** 2)
     for problem, play, says in (
         (dosing(), "greedy", r'play must be "uniform" or "problem", got \'greedy\''),
         (dosing(), None, r"got NoneType"),

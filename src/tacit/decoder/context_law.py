@@ -84,5 +84,5 @@ def points_given(design: Design, counts: ContextCounts) -> Floats | None:
     if problem.play is None:
         actions = problem.actions.from_cube(cube[:, cells.columns :])
     else:
-        actions = problem.draw_actions(POINTS, rng)
+        actions = problem.draw_actions(contexts, rng)
     return np.hstack([actions, contexts])

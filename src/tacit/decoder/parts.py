@@ -35,6 +35,7 @@ class ReleaseParts:
         released = release.released
         layout = design.layout
         n = max(1, released.records)  # nobody may have come
+        w = design.max_weight  # records write shares of it
         noise = released.scale / 2**released.bits
         blocks = layout.split(released.values / 2**released.bits)
         count_noise = 0.0
@@ -43,16 +44,16 @@ class ReleaseParts:
         mean_reward = 0.0
         mean_noise = 0.0
         if blocks.rewards is not None:
-            mean_reward = float(np.clip(blocks.rewards / n, -1.0, 1.0))
-            mean_noise = noise / np.sqrt(layout.mean_share) / n
+            mean_reward = float(np.clip(w * blocks.rewards / n, -1.0, 1.0))
+            mean_noise = w * noise / np.sqrt(layout.mean_share) / n
         mean_square = USUAL_SQUARE
         if blocks.squares is not None:
-            mean_square = float(np.clip(blocks.squares / n, LEAST_SQUARE, 1.0))
+            mean_square = float(np.clip(w**2 * blocks.squares / n, LEAST_SQUARE, w**2))
         return cls(
             design=design,
             records=n,
-            b=design.clip * blocks.influences,
-            b_noise=design.clip * noise / np.sqrt(layout.influence_share),
+            b=w * design.clip * blocks.influences,
+            b_noise=w * design.clip * noise / np.sqrt(layout.influence_share),
             counts=blocks.counts,
             count_noise=count_noise,
             mean_reward=mean_reward,
