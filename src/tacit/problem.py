@@ -16,7 +16,7 @@ from tacit.contexts import Law, PublicSample, is_private, sampler
 from tacit.domains import Domain
 from tacit.errors import InputError
 from tacit.kernels import Custom, Kernel, natural
-from tacit.play import Play, PlayLaw, as_law, law_digest, played
+from tacit.play import Play, PlayLaw, Uniform, as_law, law_digest, played
 from tacit.spec import Spec, dump, load
 from tacit.tables import Table
 
@@ -78,6 +78,8 @@ class Problem:
         if self.advantage:
             k = _centred(k, self.actions)
         object.__setattr__(self, "_k", k)
+        if isinstance(self.play, Uniform):
+            object.__setattr__(self, "play", None)
         law = None if self.play is None else as_law(self.play).on(self.actions)
         object.__setattr__(self, "_law", law)
         object.__setattr__(self, "_draw_contexts", sampler(self.contexts, self.generator))

@@ -89,7 +89,7 @@ def tune(
         Phi @ V,
         np.maximum(d, 0.0),
         horizon=horizon,
-        multiplier=1.0 / math.sqrt(2.0 * noise_rho(budget)),
+        multiplier=(options.max_weight or 1.0) / math.sqrt(2.0 * noise_rho(budget)),
         signal=options.signal,
         noise=options.noise,
     )

@@ -123,6 +123,7 @@ class Design:
         passes_left = self.passes_left - 1 if planned else 0
         share = self.layout.context_share
         options = replace(options, landmarks=self.features.U, context_share=share)
+        options = replace(options, max_weight=self.max_weight)
         parts = assemble(
             self.problem, self.horizon, budget, _generator(rng), options, self.spectrum, progress
         )

@@ -33,6 +33,8 @@ def count(counter: Statistic, columns: LogColumns, span: Span) -> Iterator[tuple
     start = span.start
     for table in pieces(span.file.path, columns, span.start, span.stop):
         users = None if columns.user is None else table[columns.user]
-        counter.add(table, table, table[columns.reward], users=users)
+        propensity = None if columns.propensity is None else table[columns.propensity]
+        rewards = table[columns.reward]
+        counter.add(table, table, rewards, propensity=propensity, users=users)
         yield Span(span.file, start, start + table.num_rows), drain(counter)
         start += table.num_rows
