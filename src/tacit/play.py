@@ -80,6 +80,22 @@ class PlayLaw(ABC):
     def __call__(self, contexts: Columns, rng: Rng) -> Any:
         """One action for each row of the contexts."""
 
+    def points(self, contexts: Columns, rng: Rng) -> Floats:
+        """The same in unit coordinates. Fails unless there is a complete action for each row."""
+        n = _rows(contexts)
+        table = self.actions.read(self(contexts, rng), "the table of play")
+        if table.rows != n:
+            raise InputError(
+                f"play was asked for the actions of {n} contexts and returned {table.rows}: return "
+                "one for each row."
+            )
+        points = self.actions.encode(table.columns)
+        if not np.isfinite(points).all():
+            raise InputError(
+                "play returned missing or unknown actions: every row must be a complete action."
+            )
+        return points
+
     def spec(self) -> Spec:
         """The law as plain data, for TOML and JSON (see `load_law`)."""
         raise NotWritable(f"{self.description} cannot be written to a file as a law of play.")
@@ -100,23 +116,33 @@ class PlayLaw(ABC):
         return self._actions
 
 
+class PointLaw(PlayLaw):
+    """A law that draws in unit coordinates."""
+
+    @abstractmethod
+    def points(self, contexts: Columns, rng: Rng) -> Floats: ...
+
+    def __call__(self, contexts: Columns, rng: Rng) -> Any:
+        return self.actions.decode(self.points(contexts, rng))
+
+
 @dataclass(frozen=True)
-class Uniform(PlayLaw):
+class Uniform(PointLaw):
     """Every action is drawn uniformly at random: `Committee([policy, Uniform()])`."""
 
     @property
     def description(self) -> str:
         return "uniform"
 
-    def __call__(self, contexts: Columns, rng: Rng) -> Any:
-        return self.actions.decode(self.actions.sample_points(_rows(contexts), rng))
+    def points(self, contexts: Columns, rng: Rng) -> Floats:
+        return self.actions.sample_points(_rows(contexts), rng)
 
     def spec(self) -> Spec:
         return {"type": "uniform"}
 
 
 @dataclass(frozen=True)
-class Fixed(PlayLaw):
+class Fixed(PointLaw):
     """Always the same action: `Fixed("A")`, `Fixed({"dose": 50})`."""
 
     action: Any
@@ -139,15 +165,15 @@ class Fixed(PlayLaw):
             raise InputError("the fixed action must be one action of the problem, and complete.")
         return points
 
-    def __call__(self, contexts: Columns, rng: Rng) -> Any:
-        return self.actions.decode(np.tile(self._point(), (_rows(contexts), 1)))
+    def points(self, contexts: Columns, rng: Rng) -> Floats:
+        return np.tile(self._point(), (_rows(contexts), 1))
 
     def spec(self) -> Spec:
         return {"type": "fixed", "action": self.action}
 
 
 @dataclass(frozen=True)
-class Probabilities(PlayLaw):
+class Probabilities(PointLaw):
     """Labels with fixed probabilities, whatever the context: `Probabilities({"A": 0.8, "B": 0.1,
     "C": 0.1})`. Labels that are left out are never played."""
 
@@ -180,22 +206,23 @@ class Probabilities(PlayLaw):
                 "probabilities of labels are a law of play on finite actions of one column: pass a "
                 "function (contexts, rng) -> actions for others."
             )
-        points = actions.encode({actions.names[0]: self._labels()})
-        for label, point in zip(self.probabilities, points, strict=True):
+        bound = super().on(actions)
+        for label, point in zip(self.probabilities, bound._places(), strict=True):
             if not np.isfinite(point).all():
                 raise InputError(
                     f"the play has a probability for {label!r}, which is none of the actions."
                 )
-        return super().on(actions)
+        return bound
 
-    def _labels(self) -> Any:
+    def _places(self) -> Floats:
+        """Of the labels, in unit coordinates."""
         labels = np.empty(len(self.probabilities), dtype=object)
         labels[:] = list(self.probabilities)
-        return labels
+        return self.actions.encode({self.actions.names[0]: labels})
 
-    def __call__(self, contexts: Columns, rng: Rng) -> Any:
+    def points(self, contexts: Columns, rng: Rng) -> Floats:
         p = np.array([float(value) for value in self.probabilities.values()])
-        return self._labels()[rng.choice(len(p), size=_rows(contexts), p=p / p.sum())]
+        return self._places()[rng.choice(len(p), size=_rows(contexts), p=p / p.sum())]
 
     def spec(self) -> Spec:
         table = {str(label): float(p) for label, p in self.probabilities.items()}
@@ -203,7 +230,7 @@ class Probabilities(PlayLaw):
 
 
 @dataclass(frozen=True)
-class EpsilonGreedy(PlayLaw):
+class EpsilonGreedy(PointLaw):
     """Plays `law`, or a uniformly random action with probability `epsilon`. Such an action may
     happen to be that of the law."""
 
@@ -224,20 +251,20 @@ class EpsilonGreedy(PlayLaw):
         object.__setattr__(bound, "law", self.law.on(actions))
         return bound
 
-    def __call__(self, contexts: Columns, rng: Rng) -> Any:
+    def points(self, contexts: Columns, rng: Rng) -> Floats:
         n = _rows(contexts)
         explore = rng.random(n) < self.epsilon
         points = self.actions.sample_points(n, rng)
         if not explore.all():
-            points[~explore] = played(self.law, self.actions, _some(contexts, ~explore), rng)
-        return self.actions.decode(points)
+            points[~explore] = self.law.points(_some(contexts, ~explore), rng)
+        return points
 
     def spec(self) -> Spec:
         return {"type": "epsilongreedy", "law": self.law.spec(), "epsilon": float(self.epsilon)}
 
 
 @dataclass(frozen=True)
-class Committee(PlayLaw):
+class Committee(PointLaw):
     """Each round is played by one of several laws, drawn uniformly at random. A committee of
     posterior draws (`policy.sample(rng)`) is Thompson sampling."""
 
@@ -265,15 +292,15 @@ class Committee(PlayLaw):
         object.__setattr__(bound, "laws", tuple(law.on(actions) for law in self.laws))
         return bound
 
-    def __call__(self, contexts: Columns, rng: Rng) -> Any:
+    def points(self, contexts: Columns, rng: Rng) -> Floats:
         n = _rows(contexts)
         member = rng.integers(len(self.laws), size=n)
         points = np.empty((n, self.actions.dimension))
         for i, law in enumerate(self.laws):
             mine = member == i
             if mine.any():
-                points[mine] = played(law, self.actions, _some(contexts, mine), rng)
-        return self.actions.decode(points)
+                points[mine] = law.points(_some(contexts, mine), rng)
+        return points
 
     def spec(self) -> Spec:
         return {"type": "committee", "laws": [law.spec() for law in self.laws]}
@@ -319,7 +346,7 @@ class ContextFree(PlayLaw):
 
 
 @dataclass(frozen=True, eq=False)
-class Sampled(PlayLaw):
+class Sampled(PointLaw):
     """Draws with replacement from a public sample of actions, whatever the contexts."""
 
     sample: PublicSample
@@ -333,9 +360,9 @@ class Sampled(PlayLaw):
         object.__setattr__(bound, "_pool", self.sample.points(actions))
         return bound
 
-    def __call__(self, contexts: Columns, rng: Rng) -> Any:
-        pool = self._pool  # type: ignore[attr-defined]
-        return self.actions.decode(pool[rng.integers(len(pool), size=_rows(contexts))])
+    def points(self, contexts: Columns, rng: Rng) -> Floats:
+        pool: Floats = self._pool  # type: ignore[attr-defined]
+        return pool[rng.integers(len(pool), size=_rows(contexts))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -418,24 +445,7 @@ def as_law(play: Any) -> PlayLaw:
     )
 
 
-def played(law: PlayLaw, actions: Domain, contexts: Columns, rng: Rng) -> Floats:
-    """Actions in unit coordinates, one for each row of the contexts; fails if any is missing."""
-    n = _rows(contexts)
-    table = actions.read(law(contexts, rng), "the table of play")
-    if table.rows != n:
-        raise InputError(
-            f"play was asked for the actions of {n} contexts and returned {table.rows}: return one "
-            "for each row."
-        )
-    points = actions.encode(table.columns)
-    if not np.isfinite(points).all():
-        raise InputError(
-            "play returned missing or unknown actions: every row must be a complete action."
-        )
-    return points
-
-
-def law_digest(law: PlayLaw, actions: Domain, contexts: Domain) -> str:
+def law_digest(law: PlayLaw, contexts: Domain) -> str:
     """Tells one law from another: by what it says of itself, or by what it plays in some contexts
     with the same coins."""
     if isinstance(law, Stated):
@@ -445,7 +455,7 @@ def law_digest(law: PlayLaw, actions: Domain, contexts: Domain) -> str:
     except NotWritable:
         rng = np.random.default_rng(0)
         columns = contexts.decode(contexts.sample_points(TRIED, rng))
-        content = np.round(played(law, actions, columns, rng), 6).astype("<f8").tobytes()
+        content = np.round(law.points(columns, rng), 6).astype("<f8").tobytes()
     return hashlib.sha256(content).hexdigest()[:16]
 
 

@@ -16,7 +16,7 @@ from tacit.contexts import Law, PublicSample, is_private, sampler
 from tacit.domains import Domain
 from tacit.errors import InputError
 from tacit.kernels import Custom, Kernel, natural
-from tacit.play import Play, PlayLaw, Uniform, as_law, law_digest, played
+from tacit.play import Play, PlayLaw, Uniform, as_law, law_digest
 from tacit.spec import Spec, dump, load
 from tacit.tables import Table
 
@@ -161,7 +161,7 @@ class Problem:
         """The name of the play and a digest that tells it from others; None if it is uniform."""
         if self.law is None:
             return None
-        digest = law_digest(self.law, self.actions, self.contexts)
+        digest = law_digest(self.law, self.contexts)
         return {"name": self.law.description, "digest": digest}
 
     @property
@@ -201,7 +201,7 @@ class Problem:
         """An action for each of these contexts, as it is played; all in unit coordinates."""
         if self.law is None:
             return self.actions.sample_points(len(contexts), rng)
-        return played(self.law, self.actions, self.contexts.decode(contexts), rng)
+        return self.law.points(self.contexts.decode(contexts), rng)
 
     def draw_contexts(self, n: int, rng: Rng) -> Floats:
         """`n` contexts from the public generator, in unit coordinates."""
