@@ -109,5 +109,8 @@ def _expected(posterior: Posterior, passes: Sequence[ReleaseParts], rng: Rng) ->
         points = rng.permutation(points)[:POINTS]
     error = max(float(np.mean(posterior.variance(points))), LEAST_ERROR**2)
     signal = error + float(np.mean(posterior.mean(points) ** 2))
-    noise = max(first.mean_square - first.mean_reward**2 - signal, LEAST_NOISE**2)
+    # Of weighted records the mean of (w y)^2 was released, which is at most w_max times that of
+    # rewards under uniform play, and close to it where most of what was explored is rare.
+    square = first.mean_square / first.design.max_weight
+    noise = max(square - first.mean_reward**2 - signal, LEAST_NOISE**2)
     return _Deviations(math.sqrt(signal), math.sqrt(error), math.sqrt(noise))
