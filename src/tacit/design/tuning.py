@@ -25,8 +25,10 @@ def predicted_variance(
     multiplier: float,
     signal: float,
     noise: float,
+    target: Floats | None = None,
 ) -> float:
-    """Mean posterior variance of `f` over the public points if the study were run with this `tau`.
+    """Mean posterior variance of `f` if the study were run with this `tau`: over the public points,
+    or over points with the second moment `target` of features.
 
     `Phi` are features in the eigenbasis, `d` the eigenvalues; `signal` and `noise` are standard
     deviations of the reward function and of the reward around it, in units of half the reward
@@ -42,8 +44,10 @@ def predicted_variance(
     found = moments(Phi, q, s)
     G = T * found.cross
     N = T * (signal**2 + noise**2) * found.square + (2.0 * s * multiplier) ** 2 * np.eye(len(d))
-    reduction = np.sum(G * np.linalg.solve(v * G @ G.T + N, G * d))
-    return float(v * d.sum() - v**2 * reduction)
+    S = v * G @ G.T + N
+    if target is None:
+        return float(v * d.sum() - v**2 * np.sum(G * np.linalg.solve(S, G * d)))
+    return float(v * np.trace(target) - v**2 * np.sum(G * np.linalg.solve(S, G @ target)))
 
 
 def influence_quantile(q: Floats) -> float:
@@ -56,12 +60,26 @@ def influence_quantile(q: Floats) -> float:
 
 
 def choose_tau(
-    Phi: Floats, d: Floats, *, horizon: int, multiplier: float, signal: float, noise: float
+    Phi: Floats,
+    d: Floats,
+    *,
+    horizon: int,
+    multiplier: float,
+    signal: float,
+    noise: float,
+    target: Floats | None = None,
 ) -> float:
     """The best of a fixed grid of `tau`."""
     return min(
         TAUS,
         key=lambda tau: predicted_variance(
-            Phi, d, tau, horizon=horizon, multiplier=multiplier, signal=signal, noise=noise
+            Phi,
+            d,
+            tau,
+            horizon=horizon,
+            multiplier=multiplier,
+            signal=signal,
+            noise=noise,
+            target=target,
         ),
     )

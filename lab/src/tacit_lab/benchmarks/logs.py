@@ -1,11 +1,12 @@
 """Logs that were not played uniformly: what a known law of play, or propensities, are worth.
 
-    python -m tacit_lab.benchmarks.logs [--seeds 5] [--json]
+    python -m tacit_lab.benchmarks.logs [--seeds 12] [--json]
 
 The first log has three arms of values 0.45, 0.55 and 0.50, rewards of 0 or 1 and two contexts that
 do not matter. Whoever played it took the first arm for the best: 82 % of 20,000 rounds are arm A,
 epsilon-greedy with a share of exploration of 0.27. Shown is the value of the policy that is
-learned.
+learned. Around the middle of the reward range even a log that is taken for uniform shows which arm
+is best, so the same is shown with all values 0.2 higher.
 
 The second is the arena's matern52-1+1 with 10,000 rounds, of which 80 % lie in a band of a tenth of
 the actions that follows the context, and the rest is uniform. Shown is the error of the policy as a
@@ -19,6 +20,7 @@ import json
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -89,18 +91,19 @@ def learn(
     return release_passes(design, collect, simulate_with(rng))
 
 
-def arms(known: str, given: dict[str, Any]) -> float:
+def arms(known: str, given: dict[str, Any], lift: float = 0.0) -> float:
     """The value of the policy that is learned from the log of three arms."""
     rng = np.random.default_rng([given["seed"], 1])
     problem = Problem(Categories(ARMS, "arm"), Box.of(age=(0, 1), income=(0, 1)))
     law = EpsilonGreedy(Fixed("A"), EXPLORED)
     points = replace(problem, play=law).public_points(ARM_ROUNDS, rng)
     arm = np.rint(2 * points[:, 0]).astype(int)
-    y = np.where(rng.random(ARM_ROUNDS) < VALUES[arm], 1.0, -1.0)
+    values = VALUES + lift
+    y = np.where(rng.random(ARM_ROUNDS) < values[arm], 1.0, -1.0)
     p = EXPLORED / 3 + (1 - EXPLORED) * (arm == 0)
     policy = _learned(problem, law, known, points, y, p, given)
     decided = policy.decide_points(rng.random((VISITORS, 2)))
-    return float(VALUES[np.rint(2 * decided[:, 0]).astype(int)].mean())
+    return float(values[np.rint(2 * decided[:, 0]).astype(int)].mean())
 
 
 def banded(known: str, given: dict[str, Any]) -> float:
@@ -141,6 +144,9 @@ ROWS: list[tuple[str, Measure, str, float | None]] = [
     ("arms", arms, "the law", None),
     ("arms", arms, "propensities", None),
     ("arms", arms, "nothing: taken for uniform", None),
+    ("arms + 0.2", partial(arms, lift=0.2), "the law", None),
+    ("arms + 0.2", partial(arms, lift=0.2), "propensities", None),
+    ("arms + 0.2", partial(arms, lift=0.2), "nothing: taken for uniform", None),
     ("band", banded, "uniform log", None),
     ("band", banded, "the law", None),
     ("band", banded, "propensities", None),
@@ -189,12 +195,17 @@ def cells(row: dict[str, Any]) -> list[str]:
 
 
 def main(
-    seeds: Annotated[int, typer.Option(min=1, help="Logs for each row.")] = 5,
+    seeds: Annotated[int, typer.Option(min=1, help="Logs for each row.")] = 12,
     only: Annotated[str | None, typer.Option(help="arms or band: one of the two logs.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON for machines.")] = False,
 ) -> None:
     """Learn from logs that were not played uniformly."""
-    asked = [(row, passes) for row in ROWS for passes in (1, 2) if only is None or row[0] == only]
+    asked = [
+        (row, passes)
+        for row in ROWS
+        for passes in (1, 2)
+        if only is None or row[0].startswith(only)
+    ]
     rows = []
     for row, passes in track(asked, "logs", console=Console(stderr=True)):
         rows.append(measured(row, passes, seeds))
