@@ -44,6 +44,9 @@ range = [0.0, 1.0]
 [budget]
 epsilon = 1.0
 delta = 1e-6
+
+[play]
+law = "uniform"
 """
 
 

@@ -293,12 +293,14 @@ def test_all_rounds_of_one_user_weigh_no_more_than_one_record(tmp_path: Path) ->
 
 
 def test_how_actions_were_played_must_be_stated(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="play"):
-        tacit.fit(dosing(), log(), budget=BUDGET, ledger=sqlite(tmp_path))  # type: ignore[call-arg]
-    stated = dosing(play=lambda n, rng: rng.random((n, 1)) ** 2)
+    with pytest.raises(InputError, match="must be said: pass play="):
+        tacit.fit(dosing(), log(), budget=BUDGET, ledger=sqlite(tmp_path))
+    stated = dosing(play=lambda contexts, rng: 100 * rng.random(len(contexts["age"])) ** 2)
     for problem, play, says in (
-        (dosing(), "greedy", r'play must be "uniform" or "problem", got \'greedy\''),
-        (dosing(), None, r"got NoneType"),
+        (dosing(), "greedy", "play 'greedy' is not known: pass play="),
+        (dosing(), None, 'propensity="COLUMN"'),
+        (dosing(), 7, "play must be a function .*, got int"),
+        (stated, {"A": 1.0}, "states a play of its own"),
         (dosing(), "problem", 'pass play="uniform"'),
         (stated, "uniform", 'pass play="problem"'),
     ):

@@ -20,6 +20,7 @@ ROOMS = [
     ["numerics"],
     ["domains"],
     ["contexts", "kernels"],
+    ["play"],
     ["problem"],
     ["paper", "residual"],
     ["design"],

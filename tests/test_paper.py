@@ -333,7 +333,7 @@ def test_a_problem_that_is_not_played_uniformly_is_refused() -> None:
     played = Problem(
         Box([0.0], [1.0], ["x"]),
         Box([0.0], [1.0], ["c"]),
-        play=lambda n, rng: rng.beta(2, 2, (n, 1)),
+        play=lambda contexts, rng: rng.beta(2, 2, len(contexts["c"])),
     )
     with pytest.raises(InputError, match="uniformly"):
         USCA(played, 10, np.random.default_rng(0))

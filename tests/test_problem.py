@@ -407,7 +407,8 @@ def test_floats_may_be_labels_since_whole_numbers_with_a_gap_come_as_floats() ->
 
 def test_joint_points_are_the_action_and_then_the_context() -> None:
     points = problem(
-        play=lambda n, rng: np.zeros(n), generator=lambda n, rng: np.tile([95.0, 90.0], (n, 1))
+        play=lambda contexts, rng: 0.0 * contexts["age"],
+        generator=lambda n, rng: np.tile([95.0, 90.0], (n, 1)),
     )
     assert problem().dimension == 3
     assert points.public_points(2, np.random.default_rng(0)).tolist() == [[0.0, 1.0, 0.5]] * 2
@@ -504,7 +505,10 @@ def test_what_a_file_leaves_out_has_a_default() -> None:
 def test_arguments_of_from_spec_come_before_the_file() -> None:
     spec = {"actions": BOX, "contexts": DISC, "kernel": {"type": "rbf"}}
     p = Problem.from_spec(
-        spec, kernel=Linear(), generator=lambda n, rng: np.zeros(n), play=lambda n, rng: np.ones(n)
+        spec,
+        kernel=Linear(),
+        generator=lambda n, rng: np.zeros(n),
+        play=lambda contexts, rng: np.ones(len(contexts["y"])),
     )
     assert p.kernel == Linear()
     assert p.public_points(1, np.random.default_rng(0)).tolist() == [[1.0, 0.5]]

@@ -224,7 +224,7 @@ def test_what_is_not_declared_is_an_error(tmp_path: Path) -> None:
         ({"ledger": None}, "ledger must be the URL"),
         ({"actions": None}, "actions must be declared"),
         ({"contexts": None}, "contexts must be declared"),
-        ({"play": None}, "play must be"),
+        ({"play": None}, "must be said: pass play="),
         ({"contexts": {"height": (0, 1)}}, "'height' that X does not have"),
         ({"random_state": 1, "options": DesignOptions(seed=1)}, "the same seed"),
         ({"action_column": "dose"}, "must be one of the columns age, weight"),

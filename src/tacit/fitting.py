@@ -19,7 +19,9 @@ from tacit.logs.file_fit import FileFit
 from tacit.logs.job import Job
 from tacit.logs.log_files import find_logs
 from tacit.logs.run_options import RunOptions
+from tacit.logs.stated_play import state_play
 from tacit.passes import release_on, release_passes, require_room
+from tacit.play import Play
 from tacit.policy import Policy
 from tacit.problem import Problem
 from tacit.quiet import quiet
@@ -32,7 +34,8 @@ def fit(
     data: Any,
     *,
     reward: str = "reward",
-    play: str,
+    play: Play | str | None = None,
+    propensity: str | None = None,
     budget: Budget,
     ledger: Ledger | str,
     user: str | None = None,
@@ -50,11 +53,20 @@ def fit(
     |---|---|
     | `data` | a table (pandas, polars, Arrow, a dict of columns), or files (see below) |
     | `reward` | the column of rewards; actions and contexts have the names of the problem |
-    | `play` | how actions were chosen: "uniform", or "problem": as `problem.play` states |
+    | `play` | how actions were chosen: "uniform", a law (see `tacit.play`), or "problem" |
+    | `propensity` | instead of `play`: the column of propensities of the actions played |
     | `ledger` | a ledger, or the URL of one, which is made with this budget if there is none |
     | `user` | the column of user ids: protects all rounds of a user together |
     | `passes` | how often the data is read; two are more accurate at the same budget than one |
     | `options`, `run` | how the design is built, and how the fit is run |
+
+    How actions were chosen cannot be seen in a log, so it has to be said. "uniform" means that each
+    was drawn uniformly at random from all actions; "problem" that they were played as
+    `Problem(play=...)` states. A propensity is the probability of the action that was played, given
+    its context, where actions are finite, and its density in the units of the data where they are
+    not. Rounds then count with the weight `uniform density / propensity`, at most `max_weight`
+    (chosen by predicted accuracy unless `options` have one). What was said stands in
+    `policy.facts["play"]`.
 
     Files are a path, or a list of paths and patterns such as "logs/*.parquet", of Parquet, Arrow or
     CSV; they may be larger than memory. One row is one round. How many rows there are is public,
@@ -66,10 +78,10 @@ def fit(
     That is so for other data with as many rows, too: pass `RunOptions(request=...)` with a name of
     its own to spend on it.
     """
-    _require_play(problem, play)
+    problem = state_play(problem, play, propensity)
     run = run or RunOptions()
     names = (*problem.actions.names, *problem.contexts.names)
-    columns = LogColumns.of(names, reward, user, run.columns)
+    columns = LogColumns.of(names, reward, user, run.columns, propensity)
     job = Job(problem, columns, budget, passes, options or DesignOptions(), run)
     if isinstance(data, str | PathLike):
         data = [data]
@@ -106,31 +118,21 @@ def _fit_table(job: Job, data: Any, ledger: Ledger | str) -> Policy:
     require_room(account, design, request)
 
     def collect(design: Design) -> Statistic:
-        users = None if job.columns.user is None else table[job.columns.user]
-        rewards = table[job.columns.reward]
-        statistic = design.statistic(job.device)
-        return statistic.add(table, table, rewards, users=users, progress=job.run.progress)
-
-    return release_passes(design, collect, release_on(account, request), job.next_design)
-
-
-def _require_play(problem: Problem, play: str) -> None:
-    """The one thing about a log that cannot be seen in it, and that must not depend on people."""
-    if not isinstance(play, str) or play not in ("uniform", "problem"):
-        given = repr(play) if isinstance(play, str) else type(play).__name__
-        raise InputError(
-            f'play must be "uniform" or "problem", got {given}: other logs cannot be fitted yet, '
-            "unless the problem states how actions were played (Problem(play=...))."
+        columns = job.columns
+        users = None if columns.user is None else table[columns.user]
+        propensity = None if columns.propensity is None else table[columns.propensity]
+        rewards = table[columns.reward]
+        return design.statistic(job.device).add(
+            table,
+            table,
+            rewards,
+            propensity=propensity,
+            users=users,
+            progress=job.run.progress,
         )
-    if play == "problem" and problem.play is None:
-        raise InputError(
-            'play="problem" is for a problem that states its play: pass play="uniform" if every '
-            "action was drawn uniformly at random."
-        )
-    if play == "uniform" and problem.play is not None:
-        raise InputError(
-            'the problem states a play of its own, which is not uniform: pass play="problem".'
-        )
+
+    policy = release_passes(design, collect, release_on(account, request), job.next_design)
+    return job.described(policy)
 
 
 # -- tables in memory -----------------------------------------------------------------------------

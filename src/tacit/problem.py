@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from tacit.contexts import Law, PublicSample, is_private, sampler
 from tacit.domains import Domain
 from tacit.errors import InputError
 from tacit.kernels import Custom, Kernel, natural
+from tacit.play import Play, PlayLaw, Uniform, as_law, law_digest
 from tacit.spec import Spec, dump, load
 from tacit.tables import Table
 
@@ -32,8 +34,13 @@ class Problem:
     on contexts. Without one it is that of `tacit.kernels.default_kernel`, which treats labels as
     unordered unless they are declared to be ordered. Contexts that nobody named are called c0, c1,
     ... where the actions have the same default names. `generator` is a public guess of the
-    distribution of contexts (uniform by default); `play` is the distribution from which actions
-    were or will be drawn, if that is not uniform. It must not depend on data.
+    distribution of contexts (uniform by default).
+
+    `play` is how the actions of a log were chosen, if that was not uniformly at random: a function
+    `(contexts, rng) -> actions` on columns in the user's units, a `Policy`, a list of these (a
+    committee: each round is played by one of them), probabilities of labels `{"A": 0.8, "B": 0.2}`,
+    or something with `sample(n, rng)` that does not look at contexts. `tacit.play` has more. It is
+    public: it must not depend on the rounds of the log.
 
     `advantage=True` learns only what decisions need: how much better an action is than a random one
     in the same context. No budget goes to the part of the reward that no action changes;
@@ -45,7 +52,7 @@ class Problem:
     kernel: Kernel | Callable[[Any, Any], Any] | None = None
     reward_range: Sequence[float] = (0.0, 1.0)
     generator: Law | None = None
-    play: Law | None = None
+    play: Play | None = None
     advantage: bool = False
 
     def __post_init__(self) -> None:
@@ -76,7 +83,10 @@ class Problem:
         if self.advantage:
             k = _centred(k, self.actions)
         object.__setattr__(self, "_k", k)
-        object.__setattr__(self, "_draw_actions", sampler(self.actions, self.play))
+        if isinstance(self.play, Uniform):
+            object.__setattr__(self, "play", None)
+        law = None if self.play is None else as_law(self.play).on(self.actions)
+        object.__setattr__(self, "_law", law)
         object.__setattr__(self, "_draw_contexts", sampler(self.contexts, self.generator))
 
     def _chosen_kernel(self) -> Kernel:
@@ -149,6 +159,19 @@ class Problem:
         return self._k  # type: ignore[attr-defined]
 
     @property
+    def law(self) -> PlayLaw | None:
+        """The play as a law on the actions; None if it is uniform."""
+        return self._law  # type: ignore[attr-defined]
+
+    @cached_property
+    def play_facts(self) -> dict[str, str] | None:
+        """The name of the play and a digest that tells it from others; None if it is uniform."""
+        if self.law is None:
+            return None
+        digest = law_digest(self.law, self.contexts)
+        return {"name": self.law.description, "digest": digest}
+
+    @property
     def dimension(self) -> int:
         return self.actions.dimension + self.contexts.dimension
 
@@ -156,7 +179,7 @@ class Problem:
     def private(self) -> bool:
         """Whether no part of it was learned with a seed, as a generator by `simulate_marginals` or
         play by a simulation is."""
-        parts = (self.actions, self.contexts, self.kernel, self.generator, self.play)
+        parts = (self.actions, self.contexts, self.kernel, self.generator, self.play, self.law)
         return all(is_private(part) for part in parts)
 
     @property
@@ -173,12 +196,19 @@ class Problem:
             self.play.require_apart(actions, self.actions.names)
 
     def public_points(self, n: int, rng: Rng) -> Floats:
-        """`n` joint points, actions from play and contexts from the generator, never from data."""
-        return np.hstack([self.draw_actions(n, rng), self.draw_contexts(n, rng)])
+        """`n` joint points: contexts from the generator, and actions as they are played in them.
+        Never from data."""
+        if self.law is None:
+            actions = self.actions.sample_points(n, rng)
+            return np.hstack([actions, self.draw_contexts(n, rng)])
+        contexts = self.draw_contexts(n, rng)
+        return np.hstack([self.draw_actions(contexts, rng), contexts])
 
-    def draw_actions(self, n: int, rng: Rng) -> Floats:
-        """`n` actions as they are played, in unit coordinates."""
-        return self._draw_actions(n, rng)  # type: ignore[attr-defined]
+    def draw_actions(self, contexts: Floats, rng: Rng) -> Floats:
+        """An action for each of these contexts, as it is played; all in unit coordinates."""
+        if self.law is None:
+            return self.actions.sample_points(len(contexts), rng)
+        return self.law.points(self.contexts.decode(contexts), rng)
 
     def draw_contexts(self, n: int, rng: Rng) -> Floats:
         """`n` contexts from the public generator, in unit coordinates."""
@@ -206,6 +236,17 @@ class Problem:
         middle = 0.0 if self.advantage else (low + high) / 2
         return middle + values * (high - low) / 2
 
+    def require_play(self, facts: dict[str, str] | None) -> None:
+        """Fails if this problem states another play than a design that was built before."""
+        own = self.play_facts
+        if (own and own["digest"]) == (facts and facts["digest"]):
+            return
+        before = "uniform" if facts is None else facts["name"]
+        raise InputError(
+            f"this was made for another play ({before}): pass the problem with that play, since no "
+            "file holds it."
+        )
+
     def spec(self) -> Spec:
         """The problem as plain data, for TOML and JSON, without its generator and play."""
         kernel = {"type": "custom"} if isinstance(self.kernel, Custom) else dump(self.kernel)
@@ -226,7 +267,7 @@ class Problem:
         *,
         kernel: Any = None,
         generator: Law | None = None,
-        play: Law | None = None,
+        play: Play | None = None,
     ) -> Problem:
         if not isinstance(spec, Mapping):
             raise InputError(f"a problem must be a table with actions and contexts, got {spec!r}.")

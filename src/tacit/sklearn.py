@@ -40,7 +40,8 @@ class PolicyLearner(BaseEstimator):  # type: ignore[misc]
     doses = learner.predict(visitors)
 
     Ranges and labels are declared, never learned from rows, and so is how actions were played:
-    without `actions`, `contexts`, `play` and `ledger` there is an error. Cells outside their range
+    without `actions`, `contexts`, `ledger` and `play`, or the propensities of the actions, there is
+    an error. Cells outside their range
     are clipped. A record with a missing or unreadable cell counts and adds nothing; none is an
     error.
 
@@ -49,7 +50,7 @@ class PolicyLearner(BaseEstimator):  # type: ignore[misc]
     | `actions` | a range `(low, high)`, a list of labels, or a domain such as `tacit.Box` |
     | `contexts` | one range for all columns, a mapping of columns to ranges or labels, a domain |
     | `reward_range` | the least and the largest reward |
-    | `play` | "uniform": every action was drawn uniformly at random |
+    | `play` | how actions were chosen: "uniform" at random, or a law (see `tacit.play`) |
     | `epsilon`, `delta` | the budget that a fit spends |
     | `ledger` | the URL of the database that keeps the budget, made if there is none |
     | `request` | the name of the release in the ledger; it follows from the design otherwise |
@@ -77,7 +78,7 @@ class PolicyLearner(BaseEstimator):  # type: ignore[misc]
         actions: Any = None,
         contexts: Any = None,
         reward_range: tuple[float, float] = (0.0, 1.0),
-        play: str | None = None,
+        play: Any = None,
         epsilon: float = 1.0,
         delta: float = 1e-6,
         ledger: str | None = None,
@@ -102,10 +103,13 @@ class PolicyLearner(BaseEstimator):  # type: ignore[misc]
         self.action_column = action_column
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, *, action: Any = None, user: Any = None) -> PolicyLearner:
+    def fit(
+        self, X: Any, y: Any, *, action: Any = None, user: Any = None, propensity: Any = None
+    ) -> PolicyLearner:
         """SPENDS the budget, and learns from contexts `X`, rewards `y` and the actions played.
 
-        With `user`, one id per row, all rows of a user are protected together.
+        With `user`, one id per row, all rows of a user are protected together. With `propensity`,
+        one number per row, actions need not have been drawn uniformly (see `tacit.fit`).
         """
         if not isinstance(self.ledger, str):
             raise InputError(
@@ -128,11 +132,16 @@ class PolicyLearner(BaseEstimator):  # type: ignore[misc]
         if user is not None:
             users = _free_name("user", data)
             data[users] = user
+        propensities = None
+        if propensity is not None:
+            propensities = _free_name("propensity", data)
+            data[propensities] = propensity
         policy = fit_policy(
             problem,
             data,
             reward=reward,
-            play=self.play,  # type: ignore[arg-type]
+            play=self.play,
+            propensity=propensities,
             budget=Budget(self.epsilon, self.delta),
             ledger=self.ledger,
             user=users,

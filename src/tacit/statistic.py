@@ -21,7 +21,7 @@ from tacit.core import (
     simulate_gaussian,
 )
 from tacit.design import Design, Release
-from tacit.domains import kind_of_column, record_points, require_numbers
+from tacit.domains import Domain, kind_of_column, record_points, require_numbers
 from tacit.errors import InputError, StateError
 from tacit.numerics.engine import Engine, engine
 from tacit.policy import Policy
@@ -54,6 +54,7 @@ class Statistic:
         contexts: Any,
         rewards: Any,
         *,
+        propensity: Any = None,
         users: Any = None,
         first: int | None = None,
         progress: Progress = silent,
@@ -67,14 +68,20 @@ class Statistic:
         | NaN, None, text, an unknown label  | the record counts, and adds nothing,      |
         |                                    | unless a context has a fill for it        |
         | a row that lacks a column          | that cell is missing                      |
+        | propensity below 0, 0, infinite    | the record counts, and adds nothing       |
 
         None of these raises: an error that depends on a private value would leak it. A column whose
         type cannot hold what the problem declares, such as text for a box, does raise. One reward
         that is no column goes with one record. With `unit="user"` pass one user id per record;
         records without one count as one user's. In a statistic of a cohort `first` is the number of
         the first of these records in the study.
+
+        `propensity` is a column, too: how likely the action was that was played, given its context,
+        as a probability of finite actions and a density in the user's units of others. Records of
+        a design with a `max_weight` need it, and no others have any use for it.
         """
         problem = self.design.problem
+        self._require_propensities(propensity is not None)
         problem.require_apart(contexts, actions)
         single = not is_column(rewards)
         if not single:
@@ -87,8 +94,13 @@ class Statistic:
                 f"actions and contexts must have as many rows, got {len(action_points)} and {n}."
             )
         y = problem.scale_reward(vector(rewards, n, "rewards"))
+        weights = None
+        if propensity is not None:
+            p = vector(propensity, n, "propensity")
+            weights = propensity_weights(p, problem.actions, self.design.max_weight)
         ids = None if users is None else labels(users, n, "users")
-        self.add_points(np.hstack([action_points, context_points]), y, ids, first, progress)
+        points = np.hstack([action_points, context_points])
+        self.add_points(points, y, ids, first, progress, weights)
         return self
 
     @quiet()
@@ -99,10 +111,15 @@ class Statistic:
         users: Sequence[Any] | None = None,
         first: int | None = None,
         progress: Progress = silent,
+        weights: Floats | None = None,
     ) -> None:
         """The same in unit coordinates, with rewards scaled to [-1, 1]: all of them are added, or
-        none."""
+        none. `weights` are shares of the design's `max_weight`; outside of [0, 1] they add nothing.
+        """
+        self._require_propensities(weights is not None)
         total = points.shape[0]
+        if weights is None:
+            weights = np.ones(total)
         height = self._engine.rows
         self._sum.reserve(total, first)
         blocks = [slice(start, min(start + height, total)) for start in range(0, total, height)]
@@ -113,7 +130,7 @@ class Statistic:
             for at in mine:
                 ids = None if users is None else users[at]
                 number = None if first is None else int(first) + at.start
-                self._add_block(part, points[at, :], y[at], ids, number)
+                self._add_block(part, points[at, :], y[at], weights[at], ids, number)
                 if mine[0].start == 0:
                     progress("adding records", at.start, total)
             return part
@@ -154,6 +171,21 @@ class Statistic:
         NOT private."""
         return self._policy(simulate_gaussian(self._sum, self.design.budget, rng))
 
+    def _require_propensities(self, given: bool) -> None:
+        """Fails if the design takes weighted records and there are no propensities, or the other
+        way round. Both are public."""
+        weighted = self.design.max_weight != 1.0
+        if weighted and not given:
+            raise InputError(
+                "this design takes records with propensities: pass propensity=..., one per record, "
+                "or build it without max_weight."
+            )
+        if given and not weighted:
+            raise InputError(
+                "this design takes records of uniform play, or of the problem's play: leave the "
+                "propensity out, or build it with DesignOptions(max_weight=5)."
+            )
+
     def _policy(self, released: Released) -> Policy:
         cohort = self._sum.cohort
         people = "" if cohort is None else cohort.name
@@ -164,6 +196,7 @@ class Statistic:
         part: PrivateSum,
         points: Array,
         y: Array,
+        weights: Array,
         users: Sequence[Any] | None,
         first: int | None,
     ) -> None:
@@ -173,15 +206,18 @@ class Statistic:
         xp = on.xp
         points = on.put(points)
         y = on.put(y)
+        weights = on.put(weights)
         known = xp.all(xp.isfinite(points), axis=1) & xp.isfinite(y)
+        known = known & (weights >= 0.0) & (weights <= 1.0)  # false for NaN
         points = xp.where(known[:, None], points, 0.5)
         y = xp.where(known, y, 0.0)
+        weights = xp.where(known, weights, 0.0)
         counts = xp.astype(known, xp.float64)
         if n < on.rows:
             points = _padded(xp, points, on.rows, 0.5)
             y = _padded(xp, y, on.rows, 0.0)
             counts = _padded(xp, counts, on.rows, 0.0)
-        weights = xp.ones_like(counts)
+            weights = _padded(xp, weights, on.rows, 0.0)
         part.add(self._rows(points, y, counts, weights), records=n, users=users, first=first)
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
@@ -191,6 +227,19 @@ class Statistic:
 
     def __repr__(self) -> str:
         return f"Statistic(<private>, records={self.records}, rank={self.design.rank})"
+
+
+def propensity_weights(p: Floats, actions: Domain, max_weight: float) -> Floats:
+    """The weights of records by their propensities, as shares of the largest: each from its own.
+
+        w / w_max = min(u / p, w_max) / w_max,   where u is the density of uniform play
+
+    NaN where a propensity is not positive and finite, or above 1 where actions are finite.
+    """
+    most = np.inf if actions.continuous else 1.0
+    good = (p > 0.0) & (p <= most) & (p < np.inf)  # false for NaN
+    weights = np.minimum(actions.uniform_density / np.where(good, p, 1.0), max_weight) / max_weight
+    return np.where(good, weights, np.nan)
 
 
 def _padded(xp: Any, array: Array, height: int, fill: float) -> Array:

@@ -151,7 +151,10 @@ def test_a_table_is_no_law_and_is_not_repeated(law: Any) -> None:
 def test_a_problem_draws_actions_under_play_and_contexts_under_its_generator() -> None:
     doses = Box([0.0], [10.0], names=["dose"])
     problem = Problem(
-        doses, PATIENTS, generator=Old(), play=lambda n, rng: rng.uniform(0, 5, size=n)
+        doses,
+        PATIENTS,
+        generator=Old(),
+        play=lambda contexts, rng: rng.uniform(0, 5, size=len(contexts["age"])),
     )
     points = problem.public_points(N, rng())
     assert points.shape == (N, 3)
@@ -171,10 +174,16 @@ def test_a_problem_may_have_been_played_as_a_public_sample_says() -> None:
     assert abs(np.mean(arms == 0.0) - 0.75) < 5 * deviation  # 6e-7
 
 
-@pytest.mark.parametrize("side", ["play", "generator"])
-def test_a_problem_refuses_a_law_that_is_none(side: str) -> None:
+@pytest.mark.parametrize(
+    ("side", "says"),
+    [
+        ("play", r"play must be a function \(contexts, rng\)"),
+        ("generator", r"a generator must be a function \(n, rng\)"),
+    ],
+)
+def test_a_problem_refuses_a_law_that_is_none(side: str, says: str) -> None:
     arguments: dict[str, Any] = {side: "uniform"}
-    with pytest.raises(InputError, match="a generator must be a function"):
+    with pytest.raises(InputError, match=says):
         Problem(Box([0.0], [1.0], names=["dose"]), AGES, **arguments)
 
 

@@ -182,12 +182,13 @@ def test_the_mark_is_in_all_that_a_policy_shows(tmp_path: Path) -> None:
     "law", [{"generator": SIMULATED}, {"play": PLAYED}], ids=["generator", "play"]
 )
 def test_a_restored_design_is_still_marked(law: dict[str, Any], tmp_path: Path) -> None:
-    """Laws are not kept in files; their mark is."""
+    """Laws are not kept in files; their mark is. A play has to be stated again."""
     design = built(replace(PROBLEM, **law))
-    restored = Design.restore(PROBLEM, json.loads(json.dumps(design.facts())), design.arrays())
-    again = Design.restore(PROBLEM, restored.facts(), restored.arrays())
+    stated = replace(PROBLEM, play=law.get("play"))
+    restored = Design.restore(stated, json.loads(json.dumps(design.facts())), design.arrays())
+    again = Design.restore(stated, restored.facts(), restored.arrays())
     save_partial(design.statistic(), tmp_path / "partial", {})
-    from_file = load_design(PROBLEM, tmp_path / "partial")
+    from_file = load_design(stated, tmp_path / "partial")
     on_worker = counter_for(shipped(design), None).design
     assert not any(kept.private for kept in (design, restored, again, from_file, on_worker))
     assert not released(from_file, tmp_path).private

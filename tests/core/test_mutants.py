@@ -512,6 +512,20 @@ RECORDS = [
         way_in.test_what_records_write_fits_into_the_ball_before_the_core_looks,
     ),
     Mutant(
+        "rare actions count with any weight",
+        "tacit.statistic.propensity_weights",
+        "np.minimum(actions.uniform_density / np.where(good, p, 1.0), max_weight) / max_weight",
+        "actions.uniform_density / np.where(good, p, 1.0) / max_weight",
+        way_in.test_a_weighted_record_writes_no_more_than_one_of_weight_one,
+    ),
+    Mutant(
+        "weights are taken as they come",
+        "tacit.statistic.Statistic._add_block",
+        "known & (weights >= 0.0) & (weights <= 1.0)",
+        "known",
+        way_in.test_a_weighted_record_writes_no_more_than_one_of_weight_one,
+    ),
+    Mutant(
         "blocks are not padded",
         "tacit.statistic.Statistic._add_block",
         "if n < on.rows:",

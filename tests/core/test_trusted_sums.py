@@ -33,6 +33,7 @@ from tacit.design.features import shrinkage
 from tacit.logs import pieces
 from tacit.numerics.engine import NUMPY
 from tacit.residual import Residual
+from tacit.statistic import propensity_weights
 
 DESIGN = small_design()
 SECRET = 31337.4242
@@ -230,6 +231,21 @@ def test_what_records_write_fits_into_the_ball_before_the_core_looks() -> None:
                 assert longest2(rows) <= 1 + 1e-9, "a record writes more than its share"
 
 
+def test_a_weighted_record_writes_no_more_than_one_of_weight_one() -> None:
+    """Whatever its propensity is, and whatever weights somebody else computed."""
+    problem = small_problem()
+    design = replace(small_two_passes(problem), max_weight=3.0)
+    doses, contexts, rewards = records(64)
+    p = np.geomspace(1e-300, 1e300, 64)
+    weights = propensity_weights(p, problem.actions, 3.0)
+    assert np.all((weights >= 0.0) & (weights <= 1.0)), "a weight is not cut"
+    points = problem.public_points(64, np.random.default_rng(0))
+    with rows_that_enter() as entered:
+        design.statistic().add(doses, contexts, 0.0 * rewards, propensity=p)
+        design.statistic().add_points(points, np.ones(64), weights=np.linspace(-9.0, 9.0, 64))
+    assert longest2(np.vstack(entered)) <= 1 + 1e-9, "a record writes more than its share"
+
+
 def small_two_passes(problem: tacit.Problem) -> Design:
     return build_design(
         problem, horizon=300, budget=BUDGET, rng=0, passes=2, rank=8, tau=10.0, public_points=500
@@ -274,9 +290,9 @@ def test_every_block_of_records_has_the_same_height() -> None:
     def writer(self: Design, engine: Any) -> Any:
         rows = make(self, engine)
 
-        def noted(points: Any, y: Any, known: Any) -> Any:
+        def noted(points: Any, y: Any, known: Any, weights: Any) -> Any:
             heights.append(points.shape[0])
-            return rows(points, y, known)
+            return rows(points, y, known, weights)
 
         return noted
 

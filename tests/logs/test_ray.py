@@ -12,14 +12,26 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from helpers import BUDGET, PROBLEM, TESTS, small_design, user_design
+from helpers import (
+    BUDGET,
+    PROBLEM,
+    SMALL,
+    TESTS,
+    build_design,
+    small_design,
+    small_problem,
+    user_design,
+)
 from log_data import COLUMNS, collected, damage, log_table, total, touch, work_on
 from tacit import InputError, Ledger, RunOptions, StateError
 from tacit.cli import app
@@ -129,6 +141,22 @@ def test_a_cluster_counts_the_same_in_a_second_pass(
     assert sums[0] == sums[1]
     assert policies[0] == policies[1]
     assert len(Ledger.open(f"sqlite:///{tmp_path}/ledger.db").charges()) == 2
+
+
+def test_propensities_and_a_law_of_play_go_to_the_workers(ray: Any, tmp_path: Path) -> None:
+    """The column travels with the others; the law does not have to."""
+    rows = 70_000
+    table = log_table(rows)
+    p = np.where(np.arange(rows) % 3, 0.004, 0.03)
+    pq.write_table(table.append_column("p", pa.array(p)), path := tmp_path / "log.parquet")
+    columns = LogColumns.of(COLUMNS.names, "reward", None, {}, "p")
+    weighted = small_design(horizon=rows, max_weight=2.0)
+    known = weighted.statistic().add(table, table, table["reward"], propensity=p)
+    assert on_ray(work_on([path], weighted, columns)) == total(known)
+    problem = replace(small_problem(), play=lambda contexts, rng: contexts["age"])
+    played = build_design(problem, horizon=rows, budget=BUDGET, **SMALL)
+    known = played.statistic().add(table, table, table["reward"])
+    assert on_ray(work_on([path], played)) == total(known)
 
 
 def test_it_goes_on_from_what_is_counted_and_others_go_on_from_it(

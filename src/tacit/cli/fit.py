@@ -60,6 +60,16 @@ def fit(
         str | None,
         typer.Option(help="A column of user ids: protect whole users instead of single rounds."),
     ] = None,
+    play: Annotated[
+        str | None,
+        typer.Option(
+            help="How actions were chosen: uniform. Other laws stand in the [play] table."
+        ),
+    ] = None,
+    propensity: Annotated[
+        str | None,
+        typer.Option(help="Instead: a column with the propensity of the action that was played."),
+    ] = None,
     column: Annotated[
         list[str] | None,
         typer.Option(
@@ -114,7 +124,7 @@ def fit(
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
-    """Learn a policy from rounds that were logged under uniformly random actions.
+    """Learn a policy from rounds that were logged.
 
     Streams the files, spends the privacy budget from the ledger beside the data, and writes the
     policy to a folder. Running it again with the same problem returns the released policy; it never
@@ -136,7 +146,12 @@ def fit(
     actions and contexts, and the reward; others are not read. A cell that is empty or makes no
     sense counts and adds nothing.
 
-        tacit fit problem.toml log.parquet --out policy/
+    How actions were chosen cannot be seen in a log, so it has to be said: uniformly at random, by a
+    law that the [play] table of the problem file states, or with a propensity for each row.
+
+        tacit fit problem.toml log.parquet --out policy/ --play uniform
+
+        tacit fit problem.toml log.parquet --out policy/ --propensity p
 
         tacit fit problem.toml 'logs/*.parquet' --out policy/ --ledger sqlite:///study.db
 
@@ -152,12 +167,15 @@ def fit(
     from tacit.core import Ledger
     from tacit.design import DesignOptions
     from tacit.logs import FileFit, Job, LogColumns, RunOptions, find_logs, read_problem
+    from tacit.logs.stated_play import one_statement, state_play
     from tacit.policy import require_writable
 
     started = time.perf_counter()
     if collect_only and checkpoint is None:
         raise InputError("--collect-only needs a --checkpoint to keep what is collected in.")
     spec = read_problem(problem)
+    said, propensity = one_statement(play, propensity, (spec.play, spec.propensity))
+    stated = state_play(spec.problem, said, propensity)
     paths = find_logs(data)
     url = ledger or ""
     if not url and not collect_only:
@@ -178,10 +196,10 @@ def fit(
             progress=show,
         )
         names = (*spec.problem.actions.names, *spec.problem.contexts.names)
-        columns = LogColumns.of(names, spec.reward, user or spec.user, run.columns)
+        columns = LogColumns.of(names, spec.reward, user or spec.user, run.columns, propensity)
         options = DesignOptions(rank=rank, device=device)
         budget = chosen_budget(spec, epsilon, delta)
-        job = Job(spec.problem, columns, budget, passes, options, run, spec.text, spec.sample)
+        job = Job(stated, columns, budget, passes, options, run, spec.text, spec.sample)
         fit = FileFit(job, paths)
         with _told_what_is_kept(fit.checkpoint):
             if collect_only:
@@ -265,12 +283,13 @@ def _say_new(account: Ledger) -> None:
 
 def _say_released(policy: Policy, to: Path, told: dict[str, Any], json: bool) -> None:
     if json:
-        emit({"policy": str(to)} | told | asdict(policy.guarantee))
+        emit({"policy": str(to), "play": policy.facts["play"]} | told | asdict(policy.guarantee))
         return
     out.print(
         f"[bold]Policy written to {to}[/bold]  ({told['rows']} rounds, rank {told['rank']}, "
         f"{told['seconds']:.1f} s)"
     )
+    out.print(f"Play: {policy.facts['play']}", highlight=False, markup=False)
     out.print(f"Guarantee: {policy.guarantee}")
     err.print(f"Budget kept in {told['ledger']}")
 

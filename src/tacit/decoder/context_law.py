@@ -103,7 +103,7 @@ def main_effects(design: Design, counts: ContextCounts | None) -> Floats:
     actions = np.tile(menu, (len(contexts), 1))
     each = np.repeat(contexts, len(menu), axis=0)
     if problem.play is not None:
-        actions = problem.draw_actions(len(each), rng)
+        actions = problem.draw_actions(each, rng)
     Phi = design.features(np.hstack([actions, each]))
     qs = with_one(clipped(Phi @ design.whitening.T, design.clip))
     residual = design.residual
@@ -143,5 +143,5 @@ def points_given(design: Design, counts: ContextCounts) -> Floats | None:
     if problem.play is None:
         actions = problem.actions.from_cube(cube[:, cells.columns :])
     else:
-        actions = problem.draw_actions(POINTS, rng)
+        actions = problem.draw_actions(contexts, rng)
     return np.hstack([actions, contexts])

@@ -105,13 +105,19 @@ def tune(
     features = Features.on(problem.k, choose_landmarks(problem, 1.0 / horizon, COARSE_RANK, rng))
     Phi = features(problem.public_points(TUNING_POINTS, rng))
     d, V = linalg.eigh(Phi.T @ Phi / len(Phi))
+    target = None
+    if problem.law is not None:
+        # A policy chooses among all actions, so it should know those well that were played rarely.
+        everywhere = features(replace(problem, play=None).public_points(TUNING_POINTS, rng)) @ V
+        target = everywhere.T @ everywhere / len(everywhere)
     return choose_tau(
         Phi @ V,
         np.maximum(d, 0.0),
         horizon=horizon,
-        multiplier=1.0 / math.sqrt(2.0 * noise_rho(budget)),
+        multiplier=(options.max_weight or 1.0) / math.sqrt(2.0 * noise_rho(budget)),
         signal=options.signal,
         noise=options.noise,
+        target=target,
     )
 
 

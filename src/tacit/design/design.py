@@ -123,6 +123,7 @@ class Design:
         passes_left = self.passes_left - 1 if planned else 0
         share = self.layout.context_share
         options = replace(options, landmarks=self.features.U, context_share=share)
+        options = replace(options, max_weight=self.max_weight)
         parts = assemble(
             self.problem,
             self.horizon,
@@ -291,6 +292,8 @@ class Design:
             named.append("plain")  # otherwise it has the name of a design with context_share=0
         if self.max_weight != 1.0:
             named.append(f"max_weight {self.max_weight:.6e}")
+        if self.problem.play_facts is not None:
+            named.append(self.problem.play_facts["digest"])
         digest.update(json.dumps(named).encode())
         return digest.hexdigest()[:32]
 
@@ -322,6 +325,7 @@ class Design:
             "plain": not self.layout.square_share,
             "residual": residual and {name: getattr(residual, name) for name in numbers},
             "private": self.private,
+            "play": self.problem.play_facts,
         }
 
     def own_arrays(self) -> dict[str, Floats]:
@@ -369,6 +373,7 @@ class Design:
         arrays: dict[str, Floats],
         previous: tuple[Release, ...],
     ) -> Design:
+        problem.require_play(facts.get("play"))
         sample = arrays.get("generator_sample")
         private = bool(facts["private"])
         if problem.generator is None and sample is not None:

@@ -26,8 +26,10 @@ def predicted_variance(
     multiplier: float,
     signal: float,
     noise: float,
+    target: Floats | None = None,
 ) -> float:
-    """Mean posterior variance of `f` over the public points if the study were run with this `tau`.
+    """Mean posterior variance of `f` if the study were run with this `tau`: over the public points,
+    or over points with the second moment `target` of features.
 
     `Phi` are features in the eigenbasis, `d` the eigenvalues; `signal` and `noise` are standard
     deviations of the reward function and of the reward around it, in units of half the reward
@@ -43,11 +45,12 @@ def predicted_variance(
     found = moments(Phi, q, s)
     rank = len(d)
     G = T * found.cross[:rank, :rank]
-    N = T * (signal**2 + noise**2) * found.square[:rank, :rank] + (
-        2.0 * s * multiplier
-    ) ** 2 * np.eye(len(d))
-    reduction = np.sum(G * np.linalg.solve(v * G @ G.T + N, G * d))
-    return float(v * d.sum() - v**2 * reduction)
+    sampling = T * (signal**2 + noise**2) * found.square[:rank, :rank]
+    N = sampling + (2.0 * s * multiplier) ** 2 * np.eye(rank)
+    S = v * G @ G.T + N
+    if target is None:
+        return float(v * d.sum() - v**2 * np.sum(G * np.linalg.solve(S, G * d)))
+    return float(v * np.trace(target) - v**2 * np.sum(G * np.linalg.solve(S, G @ target)))
 
 
 def influence_quantile(q: Floats) -> float:
@@ -66,12 +69,26 @@ def influence_quantile(q: Floats) -> float:
 
 
 def choose_tau(
-    Phi: Floats, d: Floats, *, horizon: int, multiplier: float, signal: float, noise: float
+    Phi: Floats,
+    d: Floats,
+    *,
+    horizon: int,
+    multiplier: float,
+    signal: float,
+    noise: float,
+    target: Floats | None = None,
 ) -> float:
     """The best of a fixed grid of `tau`."""
     return min(
         TAUS,
         key=lambda tau: predicted_variance(
-            Phi, d, tau, horizon=horizon, multiplier=multiplier, signal=signal, noise=noise
+            Phi,
+            d,
+            tau,
+            horizon=horizon,
+            multiplier=multiplier,
+            signal=signal,
+            noise=noise,
+            target=target,
         ),
     )

@@ -28,24 +28,38 @@ class LogColumns:
     reward: str
     user: str | None
     called: Mapping[str, str]
+    propensity: str | None = None
 
     @classmethod
     def of(
-        cls, names: tuple[str, ...], reward: str, user: str | None, called: Mapping[str, str]
+        cls,
+        names: tuple[str, ...],
+        reward: str,
+        user: str | None,
+        called: Mapping[str, str],
+        propensity: str | None = None,
     ) -> LogColumns:
         if reward in names or reward == user:
             raise InputError(
                 f"the column of rewards, {reward!r}, is also one of the actions, the contexts or "
                 "the users: name another, or map it by --column, in Python RunOptions(columns=...)."
             )
+        if propensity is not None and propensity in (*names, reward, user):
+            raise InputError(
+                f"the column of propensities, {propensity!r}, is also one of the actions, the "
+                "contexts, the rewards or the users: name another."
+            )
         every = (*names, reward)
         if user is not None:
             every += (user,)
+        if propensity is not None:
+            every += (propensity,)
         if unknown := [name for name in called if name not in every]:
             raise InputError(
                 f"the problem has no column {unknown[0]!r} to look for: it has {', '.join(every)}."
             )
-        return cls(names, reward, user, {name: called.get(name, name) for name in every})
+        found = {name: called.get(name, name) for name in every}
+        return cls(names, reward, user, found, propensity)
 
     @property
     def in_file(self) -> list[str]:

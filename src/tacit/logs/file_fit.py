@@ -59,12 +59,13 @@ class FileFit:
         account = as_ledger(ledger, self.job.budget)
         require_room(account, self.work.design, self.work.request)
         with self._engine() as count:
-            return release_passes(
+            policy = release_passes(
                 self.work.design,
                 collect=partial(self._collect, count),
                 release=partial(self._release, release_on(account, self.work.request)),
                 following=self._following,
             )
+        return self.job.described(policy)
 
     # -- one pass ----------------------------------------------------------------------------------
 

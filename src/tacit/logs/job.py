@@ -13,6 +13,7 @@ import numpy as np
 
 from tacit.core import Budget, release_event
 from tacit.design import Design, DesignOptions
+from tacit.design.weights import choose_max_weight
 from tacit.domains import require_numbers, require_types
 from tacit.errors import InputError
 from tacit.logs.columns import LogColumns
@@ -41,13 +42,31 @@ class Job:
     source: str | None = None
     sample: Path | None = None
 
+    def __post_init__(self) -> None:
+        weighted = self.options.max_weight not in (None, 1)
+        if weighted and self.columns.propensity is None:
+            raise InputError(
+                "max_weight is for logs with a column of propensities: name it by propensity=..., "
+                "or leave max_weight out."
+            )
+        if self.options.max_weight == 1 and self.columns.propensity is not None:
+            raise InputError(
+                "max_weight must be above 1 for a log with propensities, or no action could count "
+                "more than another: leave it out to have it chosen."
+            )
+
     @property
     def digest(self) -> bytes:
-        """Stands for the problem."""
+        """Stands for the problem, and for how the log was played if that was not uniformly."""
         source = self.source
         if source is None:
             source = json.dumps(self.problem.spec(), sort_keys=True)
-        return hashlib.sha256(source.encode()).digest()
+        found = hashlib.sha256(source.encode())
+        if self.problem.play_facts is not None:
+            found.update(self.problem.play_facts["digest"].encode())
+        if self.columns.propensity is not None:
+            found.update(f"propensity {self.columns.propensity}".encode())
+        return found.digest()
 
     @property
     def seed(self) -> int:
@@ -72,6 +91,8 @@ class Job:
             "rank": self.options.rank,
             "choice of design options": _described(self.options),
             "user column": self.columns.user,
+            "play": self.problem.play_facts,
+            "propensity column": self.columns.propensity,
             "mapping of columns": dict(self.columns.called),
             "request": self.run.request,
             "number of passes": self.passes,
@@ -79,14 +100,19 @@ class Job:
 
     def design(self, rows: int) -> Design:
         """The design of the first pass over so many rows."""
+        horizon = max(self.run.horizon or rows, rows)
+        options = replace(self.options, device=self.device)
+        if self.columns.propensity is not None:
+            weight = choose_max_weight(self.problem, horizon, self.budget, options)
+            options = replace(options, max_weight=weight)
         design = Design.build(
             self.problem,
-            horizon=max(self.run.horizon or rows, rows),
+            horizon=horizon,
             budget=self.budget,
             rng=self.seed,
             unit="record" if self.columns.user is None else "user",
             passes=self.passes,
-            options=replace(self.options, device=self.device),
+            options=options,
             progress=self.run.progress,
         )
         release_event(design.encoding, self.budget)  # fails if the budget cannot pay for a release
@@ -108,6 +134,17 @@ class Job:
         require_types(self.problem.contexts, kinds, what, called)
         reward = self.columns.reward
         require_numbers(kinds[reward], called[reward], what)
+        propensity = self.columns.propensity
+        if propensity is not None:
+            require_numbers(kinds[propensity], called[propensity], what)
+
+    def described(self, policy: Policy) -> Policy:
+        """The same policy, whose facts name the column of propensities if there is one."""
+        if self.columns.propensity is None:
+            return policy
+        weight = policy.releases[-1].design.max_weight
+        play = f"propensity column {self.columns.propensity}, weights up to {weight:g}"
+        return replace(policy, facts=policy.facts | {"play": play})
 
     def require_apart(self, paths: Sequence[Path]) -> None:
         """Fails if the public sample is one of these files, also by another name of it."""

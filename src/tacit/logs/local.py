@@ -34,6 +34,8 @@ def count(counter: Statistic, columns: LogColumns, span: Span) -> Iterator[tuple
     for piece in pieces(span.file.path, columns, span.start, span.stop):
         table = columns.cells(piece)
         users = None if columns.user is None else table[columns.user]
-        counter.add(table, table, table[columns.reward], users=users)
+        propensity = None if columns.propensity is None else table[columns.propensity]
+        rewards = table[columns.reward]
+        counter.add(table, table, rewards, propensity=propensity, users=users)
         yield Span(span.file, start, start + piece.num_rows), drain(counter)
         start += piece.num_rows

@@ -12,6 +12,8 @@ from tacit.contexts import PublicSample
 from tacit.core import Budget
 from tacit.errors import InputError
 from tacit.logs.small_tables import read_table
+from tacit.play import EpsilonGreedy, Fixed, PlayLaw, Probabilities, as_law
+from tacit.policy import Policy
 from tacit.problem import Problem
 
 KNOWN = {
@@ -24,7 +26,9 @@ KNOWN = {
     "budget",
     "generator",
     "columns",
+    "play",
 }
+LAWS = ("law", "policy", "probabilities", "action", "propensity")
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,8 @@ class ProblemFile:
     text: str
     columns: Mapping[str, str] = field(default_factory=dict)
     sample: Path | None = None  # the file of the generator's public sample
+    play: str | None = None  # "uniform", or "problem" if the problem has the law; None if not said
+    propensity: str | None = None
 
 
 def read_problem(path: str | Path) -> ProblemFile:
@@ -75,6 +81,14 @@ def read_problem(path: str | Path) -> ProblemFile:
     [columns]                           # optional: what the data files call the problem's columns
     dose = "amount_mg"
 
+    [play]                              # how the actions of a log were chosen: one of these
+    law = "uniform"                     # each drawn uniformly at random
+    propensity = "p"                    # as this column says, row by row
+    policy = "policy/"                  # by the policy in this folder,
+    probabilities = {A = 0.9, B = 0.1}  # by fixed probabilities of labels,
+    action = "A"                        # always the same; or action = {dose = 50},
+    epsilon = 0.1                       # each of the last three: or uniformly, so often
+
     [generator]                         # optional: contexts that are public already, not the data
     sample = "census.parquet"
     """
@@ -97,6 +111,7 @@ def read_problem(path: str | Path) -> ProblemFile:
     if "generator" in spec:
         sample = path.parent / spec["generator"].get("sample", "")
         generator = PublicSample(read_table(sample))
+    statement, law, propensity = _play(spec.get("play"), path)
     budget = None
     if "budget" in spec:
         budget = _budget(spec["budget"])
@@ -107,7 +122,7 @@ def read_problem(path: str | Path) -> ProblemFile:
             f"horizon must be a whole number of at least 1, got {horizon!r} in {path}."
         )
     return ProblemFile(
-        problem=Problem.from_spec(spec, generator=generator),
+        problem=Problem.from_spec(spec, generator=generator, play=law),
         reward=str(spec.get("reward", {}).get("column", "reward")),
         user=None if user is None else str(user),
         horizon=horizon,
@@ -115,7 +130,42 @@ def read_problem(path: str | Path) -> ProblemFile:
         text=text,
         columns=_columns(spec.get("columns", {})),
         sample=sample,
+        play=statement,
+        propensity=propensity,
     )
+
+
+def _play(spec: Any, path: Path) -> tuple[str | None, PlayLaw | None, str | None]:
+    """What the file says about play: "uniform" or "problem", the problem's law, the column of
+    propensities."""
+    if spec is None:
+        return None, None, None
+    if not isinstance(spec, dict) or not set(spec) <= {*LAWS, "epsilon"}:
+        raise InputError(f"[play] takes one of {', '.join(LAWS)}, and epsilon, got {spec!r}.")
+    named = [name for name in LAWS if name in spec]
+    if len(named) != 1:
+        raise InputError(f"[play] takes exactly one of {', '.join(LAWS)}, got {len(named)}.")
+    name = named[0]
+    value = spec[name]
+    if name in ("law", "propensity"):
+        if "epsilon" in spec:
+            raise InputError(f"[play] takes epsilon for a policy or another law, not with {name}.")
+        if not isinstance(value, str) or (name == "law" and value != "uniform"):
+            takes = '"uniform"' if name == "law" else "the name of a column"
+            raise InputError(f"{name} in [play] takes {takes}, got {value!r}.")
+        if name == "law":
+            return "uniform", None, None
+        return None, None, value
+    law: PlayLaw
+    if name == "policy":
+        law = as_law(Policy.load(path.parent / str(value)))
+    elif name == "probabilities":
+        law = Probabilities(value)
+    else:
+        law = Fixed(value)
+    if "epsilon" in spec:
+        law = EpsilonGreedy(law, spec["epsilon"])
+    return "problem", law, None
 
 
 def _budget(spec: Any) -> Budget:

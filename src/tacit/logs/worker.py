@@ -12,6 +12,7 @@ from tacit.logs.columns import LogColumns
 from tacit.logs.counting import Span
 from tacit.logs.dumping import dump
 from tacit.logs.local import count
+from tacit.play import Stated
 from tacit.problem import Problem
 from tacit.statistic import Statistic
 
@@ -29,9 +30,11 @@ def counter_for(shipment: dict[str, Any], device: str | None) -> Statistic:
     name = (shipment["name"], device)
     if name not in _counters:
         _counters.clear()
-        design = Design.restore(
-            Problem.from_spec(shipment["problem"]), shipment["facts"], shipment["arrays"]
-        )
+        facts = shipment["facts"]
+        # A law of play need not travel: records can be counted without it.
+        play = None if facts["play"] is None else Stated(**facts["play"])
+        problem = Problem.from_spec(shipment["problem"], play=play)
+        design = Design.restore(problem, facts, shipment["arrays"])
         _counters[name] = design.statistic(device)
     return _counters[name]
 

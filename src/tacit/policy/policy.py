@@ -16,7 +16,7 @@ from tacit._typing import Floats
 from tacit.core import Budget, Guarantee
 from tacit.core.curve import gaussian_epsilon
 from tacit.decoder import Posterior, decode
-from tacit.design import Release
+from tacit.design import Design, Release
 from tacit.errors import InputError
 from tacit.numerics.engine import Engine, engine
 from tacit.policy import files
@@ -197,10 +197,19 @@ def _facts(releases: Sequence[Release]) -> dict[str, Any]:
         "records": releases[-1].released.records,
         "rank": design.rank,
         "passes": len(releases),
+        "play": _play(design),
     }
     if design.residual is not None:
         facts["residual_clip"] = design.residual.residual_clip
     return facts
+
+
+def _play(design: Design) -> str:
+    """How the actions of the records were chosen, as it was stated."""
+    if design.max_weight != 1.0:
+        return f"propensities, weights up to {design.max_weight:g}"
+    facts = design.problem.play_facts
+    return "uniform" if facts is None else facts["name"]
 
 
 def _spent(releases: Sequence[Release]) -> Budget:

@@ -88,6 +88,8 @@ class Study:
                 "a Study plays uniformly: `play` is for data that was logged some other way."
             )
         options = options or DesignOptions()
+        if options.max_weight not in (None, 1):
+            raise InputError("a Study plays uniformly: max_weight is for logs with propensities.")
         store = Store(connect(url))
         store.require_no_study()
         design = Design.build(

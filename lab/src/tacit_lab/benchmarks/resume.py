@@ -44,6 +44,7 @@ actions = { type = "box", low = [0.0], high = [100.0], names = ["dose"] }
 contexts = { type = "box", low = [18, 40], high = [95, 140], names = ["age", "weight"] }
 kernel = { type = "matern", lengthscale = 0.3 }
 budget = { epsilon = 1.0, delta = 1e-6 }
+play = { law = "uniform" }
 """
 SAVES = 4  # to wait for, at most, before a kill
 AFTER_SAVE = 0.15  # seconds after the last of them, at most

@@ -58,13 +58,13 @@ class UniformPlay(MenuLearner):
         self._rewards: list[Floats] = []
 
     def ask(self, context: Floats) -> Floats:
-        return self.setting.problem.draw_actions(1, self.rng)[0]
+        return self.setting.problem.draw_actions(context[None, :], self.rng)[0]
 
     def tell(self, context: Floats, action: Floats, reward: float) -> None:
         self.add(np.concatenate([action, context])[None, :], np.array([reward]))
 
     def play(self, contexts: Floats, reward: Callable[[Floats, Floats], Floats]) -> Floats:
-        actions = self.setting.problem.draw_actions(len(contexts), self.rng)
+        actions = self.setting.problem.draw_actions(contexts, self.rng)
         self.add(np.hstack([actions, contexts]), reward(actions, contexts))
         return actions
 
