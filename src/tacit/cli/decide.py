@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tacit.cli.console import Json, emit, err
+from tacit.cli.console import Json, emit, err, say_health
 
 
 def decide(
@@ -36,6 +36,7 @@ def decide(
     from tacit.policy import Policy
 
     chosen = Policy.load(policy)
+    say_health(chosen)
     table = read_table(contexts)
     decisions = chosen.decide(table)
     columns = {name: decisions[name] for name in decisions.column_names}
@@ -54,6 +55,7 @@ def decide(
         emit(
             {
                 "private": chosen.private,
+                "verdict": chosen.health().verdict,
                 "rows": answer.num_rows,
                 "decisions": answer.select(list(columns)).to_pylist(),
             }

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.console import Json, emit, err, out, progress
+from tacit.cli.console import Json, emit, err, out, progress, say_health
 from tacit.cli.options import Delta, Epsilon, Passes, ProblemPath, Rank, chosen_budget
 from tacit.errors import InputError, StateError
 
@@ -214,8 +214,10 @@ def _say_collected(work: Work, kept: Checkpoint, told: dict[str, Any], json: boo
 
 
 def _say_released(policy: Policy, to: Path, url: str, told: dict[str, Any], json: bool) -> None:
+    say_health(policy)
     if json:
-        emit({"policy": str(to)} | told | asdict(policy.guarantee))
+        health = {"health": policy.health().to_json()}
+        emit({"policy": str(to)} | told | asdict(policy.guarantee) | health)
         return
     out.print(
         f"[bold]Policy written to {to}[/bold]  ({told['rows']} rounds, rank {told['rank']}, "

@@ -1,5 +1,6 @@
 """The policy: public, self-contained, decides for ever."""
 
+from tacit.policy.health import Health
 from tacit.policy.policy import Policy
 
-__all__ = ["Policy"]
+__all__ = ["Health", "Policy"]

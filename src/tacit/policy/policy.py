@@ -22,6 +22,8 @@ from tacit.design import Release
 from tacit.errors import InputError
 from tacit.numerics.engine import Engine, engine
 from tacit.policy.deciding import Decider
+from tacit.policy.health import Health, Notice
+from tacit.policy.visitors import draw_visitors, usable_share
 from tacit.problem import Problem
 
 SCHEMA = 2
@@ -39,6 +41,8 @@ class Policy:
     candidates: int = CANDIDATES
     receipt: dict[str, Any] | None = None
     releases: tuple[Release, ...] = ()  # what it was read from, for further passes; not saved
+    # Contexts in unit coordinates like those of the people who came, as far as is known.
+    visitors: Floats | None = None
 
     @classmethod
     def from_release(cls, release: Release) -> Policy:
@@ -53,6 +57,7 @@ class Policy:
             facts=_facts(releases),
             receipt=release.released.receipt,
             releases=releases,
+            visitors=draw_visitors(releases),
         )
 
     @property
@@ -66,18 +71,26 @@ class Policy:
         array.
 
         A missing or unknown coordinate counts as the middle of its range. `device="cuda"` computes
-        on a GPU.
+        on a GPU. A policy that is not worth using warns of that once, unless `health` was asked.
         """
+        self._notice.warn(stacklevel=2)
         table = self.problem.contexts.read(contexts, "contexts")
         actions = self.decide_points(self.problem.context_points(table), device)
         return table.answer(self.problem.actions.decode(actions))
 
     def decide_points(self, C: Floats, device: str | Engine | None = None) -> Floats:
         """Best actions for contexts in unit coordinates, in unit coordinates."""
+        return self._decider(device).decide(C)
+
+    def decide_alike_points(self, C: Floats) -> Floats:
+        """The one action, as a row, that is best on average over contexts in unit coordinates."""
+        return self._decider(None).decide_alike(C)
+
+    def _decider(self, device: str | Engine | None) -> Decider:
         on = engine(device)
         if on not in self._deciders:
             self._deciders[on] = Decider(self.problem, self.posterior, self.candidates, on)
-        return self._deciders[on].decide(C)
+        return self._deciders[on]
 
     @cached_property
     def _deciders(self) -> dict[Engine, Decider]:
@@ -110,9 +123,24 @@ class Policy:
         """One draw of the reward function from the posterior, as a policy: its `mean` is the draw.
 
         Deciding with a fresh draw each time is Thompson sampling. Costs no budget: the posterior is
-        public.
+        public. Its health is that of this policy.
         """
-        return replace(self, posterior=self.posterior.draw(rng))
+        drawn = replace(self, posterior=self.posterior.draw(rng))
+        drawn.__dict__["_notice"] = self._notice
+        return drawn
+
+    def health(self) -> Health:
+        """Whether this policy is worth using: what it gains, how sure that is, and a verdict. Free:
+        it is computed from released numbers."""
+        return self._notice.tell()
+
+    def warn_if_bad(self, stacklevel: int = 1) -> None:
+        """Warns with a `PolicyWarning` if the policy is not worth using, unless that was said."""
+        self._notice.warn(stacklevel + 1)
+
+    @cached_property
+    def _notice(self) -> Notice:
+        return Notice(self)
 
     def _pairs(self, actions: Any, contexts: Any) -> Floats:
         chosen = self.problem.actions.read(actions, "actions")
@@ -147,21 +175,27 @@ class Policy:
             "candidates": self.candidates,
             "facts": self.facts,
         }
-        np.savez(
-            folder / "policy.npz",
-            landmarks=self.posterior.landmarks,
-            weights=self.posterior.weights,
-            reduction=self.posterior.reduction,
-        )
+        arrays: dict[str, Any] = {
+            "landmarks": self.posterior.landmarks,
+            "weights": self.posterior.weights,
+            "reduction": self.posterior.reduction,
+        }
+        if self.visitors is not None:
+            arrays["visitors"] = self.visitors
+        np.savez(folder / "policy.npz", **arrays)
         (folder / "policy.json").write_text(json.dumps(about, indent=2) + "\n")
         return folder
 
-    def report(self, path: str | Path) -> Path:
+    def report(self, path: str | Path, *, baseline: Any = None) -> Path:
         """One HTML page about this policy, for people: what it decides, how sure it is, what it
-        promises."""
+        promises.
+
+        With a `baseline` it is compared with that, too: another policy, one action for everybody,
+        or a function from contexts (a dict of columns) to actions.
+        """
         from tacit.report import write_report
 
-        return write_report(self, path)
+        return write_report(self, path, baseline)
 
     @classmethod
     def load(cls, path: str | Path, *, kernel: Any = None) -> Policy:
@@ -177,6 +211,7 @@ class Policy:
             )
         with np.load(folder / "policy.npz", allow_pickle=False) as arrays:
             kept = {name: arrays[name] for name in ("landmarks", "weights", "reduction")}
+            visitors = arrays.get("visitors")  # earlier versions kept none
         problem = Problem.from_spec(about["problem"], kernel=kernel)
         return cls(
             problem=problem,
@@ -185,6 +220,7 @@ class Policy:
             facts=about["facts"],
             candidates=about["candidates"],
             receipt=about["receipt"],
+            visitors=visitors,
         )
 
     def __repr__(self) -> str:
@@ -223,6 +259,9 @@ def _facts(releases: Sequence[Release]) -> dict[str, Any]:
     }
     if design.residual is not None:
         facts["residual_clip"] = design.residual.residual_clip
+    usable = usable_share(releases)
+    if usable is not None:
+        facts["usable"] = usable._asdict()
     return facts
 
 

@@ -13,6 +13,7 @@ from tacit.policy import Policy
 
 MEANINGS = {
     "records": "rounds that went in, complete or not",
+    "usable": "share of the records that could be read, and its standard deviation",
     "horizon": "rounds that were planned",
     "budget": "what was allowed to be spent",
     "passes": "releases from the same rounds; a second one adds what the first got wrong, or the "
