@@ -10,7 +10,14 @@ if TYPE_CHECKING:
     from tacit.core import Budget, Cohort, Guarantee, Ledger
     from tacit.design import Design, DesignOptions
     from tacit.domains import Ball, Box, Catalogue, Categories, Mixed, Range, Simplex
-    from tacit.errors import BudgetError, InputError, RequestConflictError, StateError, TacitError
+    from tacit.errors import (
+        BudgetError,
+        InputError,
+        PolicyWarning,
+        RequestConflictError,
+        StateError,
+        TacitError,
+    )
     from tacit.fitting import fit
     from tacit.kernels import RBF, Categorical, Joint, Linear, Matern, RationalQuadratic, Separable
     from tacit.logs.run_options import RunOptions
@@ -29,7 +36,14 @@ _ROOMS = {
     "core": ("Budget", "Cohort", "Guarantee", "Ledger"),
     "design": ("Design", "DesignOptions"),
     "domains": ("Ball", "Box", "Catalogue", "Categories", "Mixed", "Range", "Simplex"),
-    "errors": ("BudgetError", "InputError", "RequestConflictError", "StateError", "TacitError"),
+    "errors": (
+        "BudgetError",
+        "InputError",
+        "PolicyWarning",
+        "RequestConflictError",
+        "StateError",
+        "TacitError",
+    ),
     "fitting": ("fit",),
     "kernels": (
         "Categorical",
@@ -72,6 +86,7 @@ __all__ = [
     "Matern",
     "Mixed",
     "Policy",
+    "PolicyWarning",
     "Problem",
     "RBF",
     "Range",

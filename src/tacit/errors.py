@@ -27,3 +27,7 @@ class RequestConflictError(TacitError, RuntimeError):
 
 class MissingExtraError(TacitError, ImportError):
     """An optional dependency is not installed."""
+
+
+class PolicyWarning(UserWarning):
+    """A policy is not worth using, as its released numbers say: see `Policy.health`."""

@@ -77,6 +77,9 @@ def fit(
     on the same ledger returns the policy that was released, free of charge and never drawn again.
     That is so for other data with as many rows, too: pass `RunOptions(request=...)` with a name of
     its own to spend on it.
+
+    Warns with a `PolicyWarning` if the released numbers say that the policy is not worth using: see
+    `Policy.health`.
     """
     problem = state_play(problem, play, propensity)
     run = run or RunOptions()
@@ -86,8 +89,11 @@ def fit(
     if isinstance(data, str | PathLike):
         data = [data]
     if isinstance(data, list | tuple):
-        return _fit_files(job, data, ledger)
-    return _fit_table(job, data, ledger)
+        policy = _fit_files(job, data, ledger)
+    else:
+        policy = _fit_table(job, data, ledger)
+    policy.warn_if_bad(stacklevel=2)
+    return policy
 
 
 def _fit_files(job: Job, data: Sequence[Any], ledger: Ledger | str) -> Policy:

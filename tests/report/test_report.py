@@ -22,11 +22,15 @@ from tacit.domains import Ball, Box, Catalogue, Categories, Mixed, Simplex
 from tacit.errors import InputError, MissingExtraError
 from tacit.kernels import RBF, Categorical, Joint, Kernel, Linear, Matern, Product, Separable, Sum
 from tacit.kernels.ard import lengthscales, spread, with_lengthscales
+from tacit.policy.comparison import Comparer, Play
+from tacit.policy.health import random_play
+from tacit.policy.visitors import spread as spread_points
 from tacit.report import Findings, guarantee, provenance, sentences, write_findings
-from tacit.report.advantage import RANDOM_ACTIONS, measure_advantage
+from tacit.report.advantage import Comparison, baseline_play
 from tacit.report.formatting import clean, listed, number, percent
 from tacit.report.frames import Frame
-from tacit.report.importance import columns
+from tacit.report.importance import columns, reward_at_stake
+from tacit.report.page import render
 from tacit.report.provenance import toml_lines
 from tacit.report.view import View
 
@@ -241,18 +245,46 @@ def test_the_context_that_matters_comes_first_and_the_other_hardly_matters(
     assert found.importances[1].action_change(dose) < 8
 
 
-def test_the_stake_is_what_a_wrong_value_costs() -> None:
-    """With one context, whatever the random contexts were: against a loop over single decisions."""
-    view = View(simulated(KINDS["one number, one context"]))
-    importance = Findings.of(view.policy).importances[0]
+def test_the_stake_is_what_the_value_of_somebody_else_costs() -> None:
+    """With one context: against a loop over all pairs of people."""
+    policy = simulated(KINDS["one number, one context"])
+    people = np.linspace(0.0, 1.0, 12)[:, None]
+    view = View(replace(policy, visitors=people))
+    chosen = view.decide(people)
     costs = []
-    for true in importance.ruler.places:
-        for assumed in importance.ruler.places:
-            right = view.decide(true[None])
-            wrong = view.decide(assumed[None])
-            costs.append(view.mean(right, true[None]) - view.mean(wrong, true[None]))
-    assert importance.reward_at_stake == pytest.approx(float(np.mean(costs)), abs=1e-9)
-    assert importance.reward_at_stake > 0.05
+    for own in people:
+        right = view.mean(view.decide(own[None]), own[None])
+        costs.append(right - view.mean(chosen, np.repeat(own[None], len(people), axis=0)))
+    expected = float(np.mean(costs))
+    axis = view.contexts.axes[0]
+    measured = reward_at_stake(view, axis, 400)
+    assert measured == pytest.approx(expected, rel=0.03)
+    assert measured > 0.05
+
+
+def test_what_matters_is_what_matters_to_the_people_who_came(policy: Policy) -> None:
+    """The right dose falls with age. To people of one age it does not matter."""
+    rng = np.random.default_rng(5)
+    people = rng.random((300, 2))
+    found = Findings.of(replace(policy, visitors=people))
+    assert found.importances[0].axis.name == "age"
+    people[:, 0] = 0.5
+    same_age = Findings.of(replace(policy, visitors=people))
+    stakes = {each.axis.name: each.reward_at_stake for each in same_age.importances}
+    assert stakes["age"] == 0.0
+    assert same_age.importances[0].axis.name == "weight"
+    dose = found.view.actions.axes[0]
+    assert np.ptp(same_age.drawn(dose)) < 0.5 * np.ptp(found.drawn(dose))
+
+
+def test_the_page_says_whom_it_is_about(policy: Policy, page: str, tmp_path: Path) -> None:
+    assert policy.visitors is None  # a plain design counts nobody
+    assert "the people who came" not in page
+    assert "evenly drawn contexts" in page
+    counted = replace(policy, visitors=np.random.default_rng(0).random((200, 2)))
+    made = text_of(counted, tmp_path)
+    assert "of the people who came" in made
+    assert "evenly drawn contexts" not in made
 
 
 def test_a_policy_that_treats_everybody_alike_says_so(policy: Policy) -> None:
@@ -280,7 +312,7 @@ def dense_advantage(
     k_U(w')'."""
     p = view.policy.posterior
     k = p.kernel
-    others = view.actions.spread(RANDOM_ACTIONS)
+    others = random_play(view.policy).actions
     W = np.vstack(
         [
             np.hstack([np.vstack([x, others]), np.tile(c, (len(others) + 1, 1))])
@@ -307,9 +339,10 @@ def dense_advantage(
 @pytest.mark.parametrize("kind", ["balls", "joint", "catalogue"])
 def test_the_advantage_is_that_of_the_whole_posterior(kind: str) -> None:
     view = View(simulated(KINDS[kind]))
-    C = view.contexts.spread(6)
+    C = spread_points(view.policy.problem.contexts, 6)
     X = view.decide(C)
-    measured = measure_advantage(view, C, X)
+    over = Comparer(view.policy.posterior, C, view.half_range)
+    measured = over.compare(Play.of_each(X), random_play(view.policy))
     dense = dense_advantage(view, C, X)
     assert np.allclose(measured.mean, dense[0], atol=1e-9)
     assert np.allclose(measured.std, dense[1], rtol=1e-4)
@@ -431,3 +464,79 @@ def test_the_page_says_how_many_releases_it_took(policy: Policy, found: Findings
     assert "through one release of" in sentences.lead(found)
     twice = Findings.of(replace(policy, facts=policy.facts | {"passes": 2}))
     assert "through two releases of" in sentences.lead(twice)
+
+
+# -- comparisons ----------------------------------------------------------------------------------
+
+
+def test_gains_are_those_of_the_health(found: Findings) -> None:
+    health = found.policy.health()
+    measured = found.gains
+    assert health.gain_over_random == (
+        measured.over_random.average,
+        measured.over_random.average_std,
+    )
+    assert health.gain_over_fixed == (measured.over_fixed.average, measured.over_fixed.average_std)
+    assert found.to_json()["health"]["verdict"] == health.verdict == "ok"
+
+
+def test_the_best_fixed_action_is_better_than_all_others(found: Findings) -> None:
+    view = found.view
+    C = view.people
+
+    def value(x: Floats) -> float:
+        return float(view.mean(np.repeat(x[None], len(C), axis=0), C).mean())
+
+    tried = [value(x) for x in np.linspace(0.0, 1.0, 101)[:, None]]
+    assert value(found.gains.fixed[0]) >= max(tried) - 1e-6
+    expected = float(view.mean(view.chosen, C).mean()) - max(tried)
+    assert found.gains.over_fixed.average == pytest.approx(expected, abs=1e-3)
+    # Everybody's right dose is 90 - age / 2, so the best for all is in the middle of them.
+    assert found.fixed["dose"] == pytest.approx(62, abs=6)
+
+
+def test_a_baseline_may_be_a_policy_an_action_or_a_function(policy: Policy) -> None:
+    def gained(baseline: Any) -> Comparison:
+        measured = Findings.of(policy, baseline).gains.over_baseline
+        assert measured is not None
+        return measured
+
+    itself = gained(policy)
+    assert abs(itself.average) < 1e-12
+    assert itself.average_std < 1e-6
+    found = Findings.of(policy)
+    fixed = gained(found.fixed)
+    assert fixed.average == pytest.approx(found.gains.over_fixed.average)
+    assert gained([found.fixed["dose"]]).average == pytest.approx(fixed.average)
+    right = gained(lambda people: {"dose": 90 - people["age"] / 2})
+    assert abs(right.average) < 0.02 < fixed.average
+    assert gained(lambda people: 100 - people["age"]).average > right.average
+
+
+def test_a_baseline_that_cannot_be_read_is_refused(policy: Policy) -> None:
+    C = View(policy).people
+    with pytest.raises(InputError, match="missing or unknown: dose must be"):
+        baseline_play(policy, {"dose": "plenty"}, C)
+    with pytest.raises(InputError, match="one action for each of 512 contexts"):
+        baseline_play(policy, lambda people: [[1.0], [2.0]], C)
+    with pytest.raises(InputError, match="dose"):
+        baseline_play(policy, {"amount": 3.0}, C)
+
+
+def test_the_page_shows_the_comparisons(policy: Policy, found: Findings, page: str) -> None:
+    assert f"The best fixed action is {sentences.fixed_action(found)}" in page
+    assert "stated baseline" not in page
+    said = " ".join(sentences.in_short(Findings.of(policy, {"dose": 0.0})))
+    assert "Compared with the stated baseline" in said
+
+
+def test_a_bad_verdict_stands_before_the_headline(policy: Policy, page: str) -> None:
+    assert "Verdict: ok." in page
+    flat = replace(
+        policy, posterior=replace(policy.posterior, weights=0.0 * policy.posterior.weights)
+    )
+    said = render(Findings.of(flat))
+    assert "<strong>NOTHING LEARNED</strong>" not in page
+    alarm = said.index('<div class="alarm" role="alert"><strong>NOTHING LEARNED</strong>')
+    assert alarm < said.index("<h1>")
+    assert not said[said.index("<main>") + len("<main>") : alarm].strip()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -24,6 +24,9 @@ from rich.text import Text
 
 from tacit.progress import Progress, silent
 
+if TYPE_CHECKING:
+    from tacit.policy import Policy
+
 out = Console()
 err = Console(stderr=True)
 
@@ -35,6 +38,13 @@ Json = Annotated[
 def emit(result: dict[str, Any]) -> None:
     """A result for machines."""
     typer.echo(json.dumps(result, indent=2))
+
+
+def say_health(policy: Policy) -> None:
+    """The verdict on a policy that is not worth using, before anything else; nothing otherwise."""
+    banner = policy.health().banner
+    if banner:
+        err.print(banner, style="bold red", markup=False, highlight=False, soft_wrap=True)
 
 
 def table(title: str, columns: list[str], rows: list[list[str]]) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tacit.cli.console import Json, emit, err
+from tacit.cli.console import Json, emit, err, say_health
 from tacit.cli.options import require_file
 
 
@@ -53,6 +53,7 @@ def decide(
         format_of(to)
         require_file(to, contexts)
     chosen = Policy.load(policy)
+    say_health(chosen)
     table = read_table(contexts)
     unread = chosen.unread(table)
     decisions = chosen.decide(table, strict=strict)
@@ -74,6 +75,7 @@ def decide(
         emit(
             {
                 "private": chosen.private,
+                "verdict": chosen.health().verdict,
                 "rows": answer.num_rows,
                 "rows_with_unread_values": sum(map(bool, unread)),
                 "decisions": answer.select(list(columns)).to_pylist(),

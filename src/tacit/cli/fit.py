@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.console import Json, emit, err, out, progress
+from tacit.cli.console import Json, emit, err, out, progress, say_health
 from tacit.cli.options import (
     Delta,
     Epsilon,
@@ -282,8 +282,10 @@ def _say_new(account: Ledger) -> None:
 
 
 def _say_released(policy: Policy, to: Path, told: dict[str, Any], json: bool) -> None:
+    say_health(policy)
     if json:
-        emit({"policy": str(to), "play": policy.facts["play"]} | told | asdict(policy.guarantee))
+        about = {"policy": str(to), "play": policy.facts["play"]}
+        emit(about | told | asdict(policy.guarantee) | {"health": policy.health().to_json()})
         return
     out.print(
         f"[bold]Policy written to {to}[/bold]  ({told['rows']} rounds, rank {told['rank']}, "

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.console import Json, emit, err, out
+from tacit.cli.console import Json, emit, err, out, say_health
 from tacit.cli.options import require_file
+
+if TYPE_CHECKING:
+    from tacit.policy.comparison import Comparison
 
 
 def report(
@@ -16,6 +19,9 @@ def report(
     to: Annotated[Path, typer.Option("--out", help="The HTML file to write.")] = Path(
         "report.html"
     ),
+    baseline: Annotated[
+        Path | None, typer.Option(help="The folder of a policy to compare with.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Look at a policy: what it decides, what it expects, how sure it is, which context matters,
@@ -23,18 +29,22 @@ def report(
 
     Writes one page that needs nothing else: no network, no script. It is made from the released
     numbers alone, so it costs no budget and may be shown to whoever may see the policy.
+
+    The policy is compared with random play, with the best fixed action, and with a --baseline.
+    A policy that is not worth using is called so first.
     """
     from tacit.policy import Policy
     from tacit.report import Findings, write_findings
 
     require_file(to)
-    found = Findings.of(Policy.load(policy))
+    loaded = Policy.load(policy)
+    say_health(loaded)
+    found = Findings.of(loaded, None if baseline is None else Policy.load(baseline))
     path = write_findings(found, to)
     if json:
         emit({"report": str(path)} | found.to_json())
         return
     first = found.importances[0]
-    advantage = found.advantage
     out.print(f"[bold]Report written to {path}[/bold]", soft_wrap=True)
     out.print(f"Guarantee: {found.policy.guarantee}", soft_wrap=True)
     out.print(
@@ -42,11 +52,27 @@ def report(
         markup=False,
         soft_wrap=True,
     )
-    out.print(
-        f"Expected advantage over random play: {advantage.average:.3g} (standard deviation "
-        f"{advantage.average_std:.2g}); at least 95 % sure in {100 * advantage.share_sure:.0f} % "
-        "of contexts",
-        soft_wrap=True,
-    )
+    gains = found.gains
+    action = ", ".join(f"{name} {_shown(value)}" for name, value in found.fixed.items())
+    who = found.view.who
+    _say_gain("random play", gains.over_random, who)
+    _say_gain(f"the best fixed action ({action})", gains.over_fixed, who)
+    if gains.over_baseline is not None:
+        _say_gain("the baseline", gains.over_baseline, who)
+    out.print(f"Verdict: {found.health.verdict}", soft_wrap=True)
     if not found.policy.private:
         err.print("[bold red]This policy is NOT private: it was made with a seed.[/bold red]")
+
+
+def _say_gain(over: str, measured: Comparison, who: str) -> None:
+    out.print(
+        f"Expected gain over {over}: {measured.average:.3g} (standard deviation "
+        f"{measured.average_std:.2g}); at least 95 % sure for {100 * measured.share_sure:.0f} % of "
+        f"{who}",
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

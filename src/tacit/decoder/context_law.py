@@ -12,6 +12,7 @@ from tacit.decoder.parts import ReleaseParts
 from tacit.design import Design, Moments
 from tacit.design.cube import WellSpread, evenly
 from tacit.design.features import clipped, with_one
+from tacit.design.played import PlayCheck
 from tacit.design.public import PublicPoints, moments_over
 from tacit.kernels import Separable
 from tacit.numerics import linalg
@@ -68,6 +69,38 @@ def usable_records(passes: Sequence[ReleaseParts]) -> float:
     if counted > records - CLEARLY * noise:
         return records
     return max(counted, FEW * records, 1.0)
+
+
+def play_check(passes: Sequence[ReleaseParts]) -> PlayCheck | None:
+    """What counts of played actions, in all passes over the same people, say about the stated play.
+
+    None if none were released.
+    """
+    design = passes[-1].design
+    cells = design.layout.play
+    told = [
+        (parts.sums.play, parts.block_noise("play"))
+        for parts in passes
+        if parts.sums.play is not None
+    ]
+    if cells is None or not told:
+        return None
+    weights = np.array([noise**-2 for _, noise in told])
+    counts = sum(w * counted for w, (counted, _) in zip(weights, told, strict=True))
+    pooled = np.asarray(counts / weights.sum())
+    return cells.check(pooled, float(weights.sum() ** -0.5), _joint_points(passes))
+
+
+def _joint_points(passes: Sequence[ReleaseParts]) -> Floats:
+    """Joint points like those of the records, as far as is known."""
+    design = passes[-1].design
+    counts = ContextCounts.pooled(passes)
+    points = None
+    if counts is not None and design.layout.cells is not None:
+        points = points_given(design, counts)
+    if points is None:
+        points = design.problem.public_points(POINTS, np.random.default_rng(0))
+    return points
 
 
 def moments_given(design: Design, counts: ContextCounts | None) -> Moments:

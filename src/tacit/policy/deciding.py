@@ -40,12 +40,19 @@ class Decider:
         starts = range(0, max(1, len(C)), self._rows)
         return np.vstack([self._decide_chunk(C[i : i + self._rows]) for i in starts])
 
+    def decide_alike(self, C: Floats) -> Floats:
+        """The one action, as a row, that is best on average over these contexts."""
+        return self._best(_MeanScores(self._scores(C)))
+
     def _decide_chunk(self, C: Floats) -> Floats:
-        scores: _Scores
+        return self._best(self._scores(C))
+
+    def _scores(self, C: Floats) -> _Scores:
         if isinstance(self.kernel, Separable):
-            scores = _SeparableScores(self, self.kernel, C)
-        else:
-            scores = _JointScores(self, C)
+            return _SeparableScores(self, self.kernel, C)
+        return _JointScores(self, C)
+
+    def _best(self, scores: _Scores) -> Floats:
         best, value = scores.best_of_menu()
         x = self.menu[best]
         if not self.actions.continuous:
@@ -149,3 +156,18 @@ class _JointScores(_Scores):
 
     def _predict(self, points: Array) -> Array:
         return self.decider.kernel(points, self.landmarks) @ self.decider._weights
+
+
+class _MeanScores(_Scores):
+    """The same on average over the contexts: one row."""
+
+    def __init__(self, scores: _Scores) -> None:
+        super().__init__(scores.decider, to_numpy(scores.C))
+        self._each = scores
+
+    def on_menu(self) -> Array:
+        return self.engine.xp.mean(self._each.on_menu(), axis=0, keepdims=True)
+
+    def at(self, X: Floats) -> Floats:
+        everywhere = np.broadcast_to(X, (self.C.shape[0], X.shape[1]))
+        return np.mean(self._each.at(everywhere), keepdims=True)

@@ -46,7 +46,10 @@ def save(policy: Policy, path: str | Path) -> Path:
         "facts": policy.facts,
     }
     arrays = io.BytesIO()
-    np.savez(arrays, **{name: getattr(posterior, name) for name in ARRAYS})
+    kept = {name: getattr(posterior, name) for name in ARRAYS}
+    if policy.visitors is not None:
+        kept["visitors"] = policy.visitors
+    np.savez(arrays, **kept)
     folder = folders.as_folder(path)
     folders.write(folder, about, arrays.getvalue())
     return folder
@@ -65,6 +68,7 @@ def load(policy: type[Policy], path: str | Path, kernel: Any = None) -> Policy:
             problem=problem,
             guarantee=_guarantee(about["guarantee"]),
             posterior=_posterior(problem, about["posterior"], content),
+            visitors=_visitors(problem, content),
             facts=_table(about["facts"], "facts"),
             candidates=_candidates(about["candidates"]),
             receipt=_receipt(about["receipt"]),
@@ -110,6 +114,23 @@ def _posterior(problem: Problem, about: Any, content: bytes) -> Posterior:
         lengthscales=tuple(_number(value, "lengthscales") for value in lengthscales),
         advantage=problem.advantage,
     )
+
+
+def _visitors(problem: Problem, content: bytes) -> Any:
+    """Contexts like those of who came; None if that is not known."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as file:
+        if "visitors" not in file.files:
+            return None
+        visitors = file["visitors"]
+    dimension = problem.contexts.dimension
+    if visitors.dtype != np.float64 or visitors.ndim != 2 or visitors.shape[1] != dimension:
+        raise InputError(
+            f"its array visitors must be float64 with {dimension} columns, got {visitors.dtype} of "
+            f"shape {visitors.shape}."
+        )
+    if not len(visitors) or not np.isfinite(visitors).all():
+        raise InputError("its array visitors is empty, or has an entry that is not finite.")
+    return visitors
 
 
 def _arrays(problem: Problem, content: bytes) -> dict[str, Any]:

@@ -16,12 +16,16 @@ from tacit._typing import Floats
 from tacit.core import Budget, Guarantee
 from tacit.core.curve import gaussian_epsilon
 from tacit.decoder import Posterior, decode
+from tacit.decoder.context_law import play_check
+from tacit.decoder.decoding import by_people
 from tacit.design import Design, Release
 from tacit.errors import InputError
 from tacit.numerics.engine import Engine, engine
 from tacit.policy import files
 from tacit.policy.deciding import Decider
+from tacit.policy.health import Health, Notice
 from tacit.policy.unread import require_read, unread_columns
+from tacit.policy.visitors import draw_visitors, usable_share
 from tacit.problem import Problem
 
 CANDIDATES = 256
@@ -38,6 +42,8 @@ class Policy:
     candidates: int = CANDIDATES
     receipt: dict[str, Any] | None = None
     releases: tuple[Release, ...] = ()  # what it was read from, for further passes; not saved
+    # Contexts in unit coordinates like those of the people who came, as far as is known.
+    visitors: Floats | None = None
 
     @classmethod
     def from_release(cls, release: Release) -> Policy:
@@ -52,6 +58,7 @@ class Policy:
             facts=_facts(releases),
             receipt=release.released.receipt,
             releases=releases,
+            visitors=draw_visitors(releases),
         )
 
     @property
@@ -68,8 +75,10 @@ class Policy:
 
         A missing or unknown coordinate counts as the middle of its range, and one outside as the
         nearest end. With `strict` a value that is missing, unknown or far outside is an error that
-        names it (`unread` lists them). `device="cuda"` computes on a GPU.
+        names it (`unread` lists them). `device="cuda"` computes on a GPU. A policy that is not
+        worth using warns of that once, unless `health` was asked.
         """
+        self._notice.warn(stacklevel=2)
         table = self.problem.contexts.read(contexts, "contexts")
         if strict:
             require_read(self.problem.contexts, table, "contexts")
@@ -84,10 +93,17 @@ class Policy:
 
     def decide_points(self, C: Floats, device: str | Engine | None = None) -> Floats:
         """Best actions for contexts in unit coordinates, in unit coordinates."""
+        return self._decider(device).decide(C)
+
+    def decide_alike_points(self, C: Floats) -> Floats:
+        """The one action, as a row, that is best on average over contexts in unit coordinates."""
+        return self._decider(None).decide_alike(C)
+
+    def _decider(self, device: str | Engine | None) -> Decider:
         on = engine(device)
         if on not in self._deciders:
             self._deciders[on] = Decider(self.problem, self.posterior, self.candidates, on)
-        return self._deciders[on].decide(C)
+        return self._deciders[on]
 
     @cached_property
     def _deciders(self) -> dict[Engine, Decider]:
@@ -120,14 +136,29 @@ class Policy:
         """One draw of the reward function from the posterior, as a policy: its `mean` is the draw.
 
         Deciding with a fresh draw each time is Thompson sampling. Costs no budget: the posterior is
-        public.
+        public. Its health is that of this policy.
         """
         if not isinstance(rng, np.random.Generator):
             raise InputError(
                 f"rng must be a NumPy random generator, got {type(rng).__name__}: pass "
                 "np.random.default_rng(0), and the same one again for the next draw."
             )
-        return replace(self, posterior=self.posterior.draw(rng))
+        drawn = replace(self, posterior=self.posterior.draw(rng))
+        drawn.__dict__["_notice"] = self._notice
+        return drawn
+
+    def health(self) -> Health:
+        """Whether this policy is worth using: what it gains, how sure that is, and a verdict. Free:
+        it is computed from released numbers."""
+        return self._notice.tell()
+
+    def warn_if_bad(self, stacklevel: int = 1) -> None:
+        """Warns with a `PolicyWarning` if the policy is not worth using, unless that was said."""
+        self._notice.warn(stacklevel + 1)
+
+    @cached_property
+    def _notice(self) -> Notice:
+        return Notice(self)
 
     def _pairs(self, actions: Any, contexts: Any) -> Floats:
         chosen = self.problem.actions.read(actions, "actions")
@@ -151,12 +182,16 @@ class Policy:
         """
         return files.save(self, path)
 
-    def report(self, path: str | Path) -> Path:
+    def report(self, path: str | Path, *, baseline: Any = None) -> Path:
         """One HTML page about this policy, for people: what it decides, how sure it is, what it
-        promises."""
+        promises.
+
+        With a `baseline` it is compared with that, too: another policy, one action for everybody,
+        or a function from contexts (a dict of columns) to actions.
+        """
         from tacit.report import write_report
 
-        return write_report(self, path)
+        return write_report(self, path, baseline)
 
     @classmethod
     def load(cls, path: str | Path, *, kernel: Any = None) -> Policy:
@@ -201,6 +236,12 @@ def _facts(releases: Sequence[Release]) -> dict[str, Any]:
     }
     if design.residual is not None:
         facts["residual_clip"] = design.residual.residual_clip
+    usable = usable_share(releases)
+    if usable is not None:
+        facts["usable"] = usable._asdict()
+    check = play_check(by_people(releases)[-1])
+    if check is not None:
+        facts["play_check"] = asdict(check) | {"contradicted": check.contradicted}
     return facts
 
 

@@ -1,79 +1,74 @@
-"""The advantage of the chosen action over random play, and how sure it is, from the posterior.
-
-The advantage is linear in f, so its posterior is normal:
-
-    a(c) = f(x, c) - mean_s f(x_s, c) = sum_i h_i f(w_i)
-    mean = (h' k_U(w)) weights,     var = v h' k(w, w) h - (h' k_U(w)) reduction (h' k_U(w))'
-"""
+"""What the policy gains over other ways of playing: random play, the best fixed action, a
+baseline."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from scipy.stats import norm
 
 from tacit._typing import Floats
+from tacit.errors import InputError
+from tacit.policy import Policy
+from tacit.policy.comparison import BAND_90, Comparison, Play
+from tacit.policy.health import random_play
 from tacit.report.view import View
 
-RANDOM_ACTIONS = 32
-BAND_90 = 1.645  # standard deviations to either side that hold 90 % of a normal law
+__all__ = ["BAND_90", "Comparison", "Gains", "measure_gains"]
 
 
 @dataclass(frozen=True, eq=False)
-class Advantage:
-    """Over random play in each of some random contexts, and on average over them."""
+class Gains:
+    """The policy's expected reward less that of others, over the people who came."""
 
-    mean: Floats
-    std: Floats
-    average: float
-    average_std: float
-
-    @property
-    def probability_better(self) -> Floats:
-        """In each context, the probability that the chosen action is better than random play."""
-        return np.asarray(norm.cdf(self.mean / np.maximum(self.std, 1e-300)))
-
-    @property
-    def share_sure(self) -> float:
-        """The share of contexts in which the 90 % band lies above zero: at least 95 % sure."""
-        return float(np.mean(self.mean > BAND_90 * self.std))
+    over_random: Comparison
+    over_fixed: Comparison
+    fixed: Floats  # the best fixed action in unit coordinates, as a row
+    over_baseline: Comparison | None
 
 
-def measure_advantage(view: View, C: Floats, X: Floats) -> Advantage:
-    """The advantage of the chosen actions `X` in the contexts `C`."""
-    W, h = _contrasts(view, C, X)
-    posterior = view.policy.posterior
-    rows = posterior.kernel_rows(W.reshape(-1, W.shape[2])).reshape(*W.shape[:2], -1)
-    kappa = np.einsum("s,nsr->nr", h, rows)
-    own, all_pairs = _prior(view, W, h)
-    half_range = view.half_range
-    mean = posterior.functional_mean(kappa)
-    variance = posterior.functional_variance(kappa, own)
-    average_variance = float(posterior.functional_variance(kappa.mean(axis=0), all_pairs))
-    return Advantage(
-        mean=mean * half_range,
-        std=np.sqrt(variance) * half_range,
-        average=float(mean.mean()) * half_range,
-        average_std=float(np.sqrt(average_variance)) * half_range,
+def measure_gains(view: View, baseline: Any = None) -> Gains:
+    """Over random play, over the best fixed action and over a stated baseline."""
+    policy = view.policy
+    over = view.comparer
+    chosen = Play.of_each(view.chosen)
+    fixed = policy.decide_alike_points(over.C)
+    over_baseline = None
+    if baseline is not None:
+        over_baseline = over.compare(chosen, baseline_play(policy, baseline, over.C))
+    return Gains(
+        over_random=over.compare(chosen, random_play(policy)),
+        over_fixed=over.compare(chosen, Play.of_all(fixed)),
+        fixed=fixed,
+        over_baseline=over_baseline,
     )
 
 
-def _contrasts(view: View, C: Floats, X: Floats) -> tuple[Floats, Floats]:
-    """For each context its chosen action and the random ones, and their weights (1, -1/S, ...,
-    -1/S)."""
-    others = view.actions.spread(RANDOM_ACTIONS)
-    S = len(others)
-    N = len(C)
-    tried = np.concatenate([X[:, None, :], np.broadcast_to(others, (N, *others.shape))], axis=1)
-    W = np.concatenate([tried, np.repeat(C[:, None, :], S + 1, axis=1)], axis=2)
-    return W, np.array([1.0] + [-1.0 / S] * S)
-
-
-def _prior(view: View, W: Floats, h: Floats) -> tuple[Floats, float]:
-    """h' k(w, w') h within each context, and on average over all pairs of contexts."""
-    N, S, d = W.shape
-    flat = W.reshape(N * S, d)
-    k = view.policy.posterior.kernel
-    blocks = np.array([(h @ np.asarray(k(points, flat))).reshape(N, S) @ h for points in W])
-    return np.diag(blocks).copy(), float(blocks.mean())
+def baseline_play(policy: Policy, baseline: Any, C: Floats) -> Play:
+    """What a baseline plays in these contexts: another policy, a function from contexts (a dict of
+    columns) to actions, or one action for everybody."""
+    problem = policy.problem
+    if isinstance(baseline, Policy) or callable(baseline):
+        decide = baseline.decide if isinstance(baseline, Policy) else baseline
+        played = decide(problem.contexts.decode(C))
+    elif isinstance(baseline, Mapping):
+        played = {name: np.atleast_1d(value) for name, value in baseline.items()}
+    else:
+        played = np.reshape(baseline, (1, -1))
+    table = problem.actions.read(played, "the baseline's actions")
+    actions = problem.actions.encode(table.columns)
+    if len(actions) not in (1, len(C)):
+        raise InputError(
+            f"a baseline must choose one action for each of {len(C)} contexts, or one for all of "
+            f"them, got {len(actions)}."
+        )
+    if not np.isfinite(actions).all():
+        raise InputError(
+            "a baseline must choose actions of the problem, got some that are missing or unknown: "
+            f"{', '.join(problem.actions.names)} must be in the problem's own units and labels."
+        )
+    if len(actions) == 1:
+        return Play.of_all(actions)
+    return Play.of_each(actions)

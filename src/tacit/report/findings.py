@@ -10,7 +10,8 @@ import numpy as np
 
 from tacit._typing import Floats
 from tacit.policy import Policy
-from tacit.report.advantage import Advantage, measure_advantage
+from tacit.policy.health import Health
+from tacit.report.advantage import Comparison, Gains, measure_gains
 from tacit.report.axes import Axis, Ruler
 from tacit.report.frames import Mask, crossed
 from tacit.report.importance import (
@@ -48,23 +49,33 @@ class Findings:
 
     view: View
     importances: list[Importance]
-    advantage: Advantage
+    gains: Gains
     inverse_lengthscales: list[InverseLengthscale]
 
     @classmethod
-    def of(cls, policy: Policy) -> Findings:
+    def of(cls, policy: Policy, baseline: Any = None) -> Findings:
+        """Compared with random play, with the best fixed action and with a `baseline`, if any (see
+        `Policy.report`)."""
         view = View(policy)
-        C = view.contexts.spread(view.detail.contexts)
         return cls(
             view,
-            context_importances(view, C),
-            measure_advantage(view, C, view.decide(C)),
+            context_importances(view),
+            measure_gains(view, baseline),
             inverse_lengthscales(view),
         )
 
     @property
     def policy(self) -> Policy:
         return self.view.policy
+
+    @property
+    def health(self) -> Health:
+        return self.policy.health()
+
+    @property
+    def advantage(self) -> Comparison:
+        """Over random play."""
+        return self.gains.over_random
 
     @cached_property
     def curves(self) -> list[tuple[Ruler, Floats]]:
@@ -104,15 +115,19 @@ class Findings:
         return [importance for importance in others if importance.reward_at_stake < limit]
 
     def drawn(self, action: Axis) -> Floats:
-        """The values of one action coordinate that were chosen in evenly drawn contexts."""
-        chosen = [importance.chosen for importance in self.importances]
-        X = np.vstack([actions.reshape(-1, actions.shape[2]) for actions in chosen])
-        return action.values(X[:, action.columns])
+        """The values of one action coordinate that are chosen for the people who came."""
+        return action.values(self.view.chosen[:, action.columns])
 
     def shown(self, action: Axis) -> Floats:
         """The values of one action coordinate that figures show as chosen."""
         X = np.vstack([*(X for _, X in self.curves), self.plane.actions[self.plane.inside]])
         return action.values(X[:, action.columns])
+
+    @cached_property
+    def fixed(self) -> dict[str, Any]:
+        """The best fixed action by names, in the user's units."""
+        columns = self.policy.problem.actions.decode(self.gains.fixed)
+        return {name: column.tolist()[0] for name, column in columns.items()}
 
     def to_json(self) -> dict[str, Any]:
         """The figures as plain data."""
@@ -135,12 +150,22 @@ class Findings:
             "receipt": policy.receipt,
             "records": policy.facts.get("records"),
             "rank": policy.posterior.rank,
+            "health": self.health.to_json(),
+            "averages_over": self.view.who,
             "contexts": contexts,
-            "gain_over_random_play": {
-                "contexts": len(self.advantage.mean),
-                "mean": self.advantage.average,
-                "std": self.advantage.average_std,
-                "share_of_contexts_95_percent_sure": self.advantage.share_sure,
-            },
+            "gain_over_random_play": _gain(self.gains.over_random),
+            "gain_over_best_fixed_action": {"action": self.fixed} | _gain(self.gains.over_fixed),
+            "gain_over_baseline": _gain(self.gains.over_baseline),
             "inverse_lengthscales": [asdict(row) for row in self.inverse_lengthscales],
         }
+
+
+def _gain(measured: Comparison | None) -> dict[str, Any]:
+    if measured is None:
+        return {}
+    return {
+        "contexts": len(measured.mean),
+        "mean": measured.average,
+        "std": measured.average_std,
+        "share_of_contexts_95_percent_sure": measured.share_sure,
+    }

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from tacit._typing import Floats
 from tacit.domains import Ball, Domain, Mixed, Simplex
-from tacit.domains.base import sobol
 from tacit.domains.finite import Finite
 from tacit.report.axes import Axis, Ruler
 
@@ -37,10 +36,6 @@ class Frame:
     def middle(self) -> Floats:
         """The middle of every range: what a policy takes a missing coordinate for."""
         return self.domain.project_points(np.full((1, self.domain.dimension), 0.5))
-
-    def spread(self, n: int) -> Floats:
-        """`n` uniform points, well spread and always the same."""
-        return self.domain.from_cube(sobol(n, self.domain.cube_dimension))
 
     def place(self, base: Floats, *settings: Setting) -> tuple[Floats, Mask]:
         """`base` with some axes set, and whether that is possible: the rest of a ball or a simplex

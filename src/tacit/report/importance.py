@@ -22,10 +22,11 @@ MOST_TRIED = 8  # labels of one coordinate
 
 @dataclass(frozen=True, eq=False)
 class Importance:
-    """Of one context coordinate: it is moved over its range in random contexts, the others stay.
+    """Of one context coordinate: it is moved over its range in some people's contexts, the others
+    stay.
 
-    `reward_at_stake` is the expected reward that is lost when the action is chosen for a random
-    other value of the coordinate (as in permutation importance).
+    `reward_at_stake` is the expected reward that people lose on average when their action is chosen
+    for somebody else's value of the coordinate (permutation importance).
     """
 
     ruler: Ruler  # where the coordinate was put
@@ -44,7 +45,7 @@ class Importance:
         return float(np.mean(spans))
 
     def action_band(self, action: Axis) -> Floats:
-        """At each place, the middle 80 % of the action over the random contexts: `(2, places)`."""
+        """At each place, the middle 80 % of the action over these people: `(2, places)`."""
         return np.quantile(self._values(action), [0.1, 0.9], axis=0)
 
     def _values(self, action: Axis) -> Floats:
@@ -53,28 +54,35 @@ class Importance:
         return action.values(X[:, action.columns]).reshape(contexts, places)
 
 
-def context_importances(view: View, C: Floats) -> list[Importance]:
+def context_importances(view: View) -> list[Importance]:
     """Every context coordinate, the one with most reward at stake first."""
-    found = [_importance(view, axis, C) for axis in view.contexts.axes]
+    found = [_importance(view, axis) for axis in view.contexts.axes]
     return sorted(found, key=lambda importance: -importance.reward_at_stake)
 
 
-def _importance(view: View, axis: Axis, C: Floats) -> Importance:
+def _importance(view: View, axis: Axis) -> Importance:
     ruler = axis.ruler(view.detail.levels, MOST_TRIED)
+    C = view.people[: view.detail.moved]
     N = len(C)
     L = len(ruler)
     moved, _ = view.contexts.place(np.repeat(C, L, axis=0), (axis, np.tile(ruler.places, (N, 1))))
-    chosen = view.decide(moved)
-    # f(x(c, l'), (c, l)) for every pair of places l, l'
-    rows = np.arange(N * L).reshape(N, L)
-    true = np.repeat(rows, L, axis=1).ravel()
-    assumed = np.tile(rows, (1, L)).ravel()
-    rewards = view.mean(chosen[assumed], moved[true]).reshape(N, L, L)
-    right = np.diagonal(rewards, axis1=1, axis2=2)
+    chosen = view.decide(moved).reshape(N, L, -1)
+    return Importance(ruler, chosen, reward_at_stake(view, axis, view.detail.others))
+
+
+def reward_at_stake(view: View, axis: Axis, others: int) -> float:
+    """What people lose on average when their action is chosen for the value of so many others."""
+    C = view.people
+    right = view.mean(view.chosen, C)
+    coins = np.random.default_rng(0)  # the same people for every axis, and every time
+    losses = []
+    for _ in range(others):
+        values = coins.permutation(C)[:, axis.columns]
+        mistaken, _ = view.contexts.place(C, (axis, values))
+        losses.append(right - view.mean(view.decide(mistaken), C))
     # The chosen action is the best of some candidates only, so the one for another context can be
     # better by a hair, and the mean slightly negative.
-    at_stake = max(0.0, float(np.mean(right[:, :, None] - rewards)))
-    return Importance(ruler, chosen.reshape(N, L, -1), at_stake)
+    return max(0.0, float(np.mean(losses)))
 
 
 @dataclass(frozen=True)

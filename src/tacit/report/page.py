@@ -7,6 +7,7 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 from string import Template
+from typing import Any
 
 from tacit._version import __version__
 from tacit.policy import Policy
@@ -20,9 +21,9 @@ EVERY_SHEET = (
 )
 
 
-def write_report(policy: Policy, path: str | Path) -> Path:
+def write_report(policy: Policy, path: str | Path, baseline: Any = None) -> Path:
     """One HTML file with everything in it: no script, no font and no image from anywhere else."""
-    return write_findings(Findings.of(policy), path)
+    return write_findings(Findings.of(policy, baseline), path)
 
 
 def write_findings(found: Findings, path: str | Path) -> Path:
@@ -53,6 +54,7 @@ def render(found: Findings) -> str:
     texts = {
         "title": title if policy.private else f"NOT PRIVATE: {title}",
         "watermark": "" if policy.private else EVERY_SHEET,
+        "verdict": sentences.verdict(found),
         "headline": sentences.headline(found),
         "lead": sentences.lead(found),
         "banner": guarantee.banner(policy),

@@ -13,6 +13,10 @@ from tacit.policy import Policy
 
 MEANINGS = {
     "records": "rounds that went in, complete or not",
+    "usable": "share of the records that could be read, and its standard deviation",
+    "play": "how actions were chosen, as it was stated",
+    "play_check": "how far counts of played actions are from that, in total variation, and how "
+    "likely such counts are where it is true",
     "horizon": "rounds that were planned",
     "budget": "what was allowed to be spent",
     "passes": "releases from the same rounds; a second one adds what the first got wrong, or the "

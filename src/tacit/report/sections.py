@@ -57,14 +57,17 @@ def expects(found: Findings) -> str:
 
 def sure(found: Findings) -> str:
     """The advantage over random play with bands, and where the policy is unsure."""
-    n = len(found.advantage.mean)
+    n = min(len(found.advantage.mean), uncertainty.LINES)
+    drawn = "drawn evenly from all that are possible, the rare ones as often as the common ones"
+    if found.policy.visitors is not None:
+        drawn = "like those of the people who came, as far as the released counts of contexts say"
     advantage = _figure(
         uncertainty.advantage(found.advantage),
         "advantage",
         f"Advantage over random play in {n} contexts, with 90 % bands.",
-        f"{n} contexts drawn evenly from all that are possible, the rare ones as often as the "
-        "common ones. Each line is one of them: by how much the chosen action beats random play "
-        "in expected reward, with its 90 % band. A band above zero means at least 95 % sure.",
+        f"{n} contexts {drawn}. Each line is one of them: by how much the chosen action beats "
+        "random play in expected reward, with its 90 % band. A band above zero means at least "
+        "95 % sure.",
     )
     axes = [importance.axis for importance in found.importances[:2]]
     where = _names(axes)
@@ -76,7 +79,9 @@ def sure(found: Findings) -> str:
         f"Where the policy is unsure: {what}, by {where}, in units of reward.{_blank(found)}"
         f"{sentences.holding(found, axes)}",
     )
-    return "\n".join([f"<p>{sentences.how_sure(found)}</p>", advantage, deviation])
+    said = [sentences.how_sure(found), *sentences.against_others(found)]
+    paragraphs = [f"<p>{sentence}</p>" for sentence in said]
+    return "\n".join([*paragraphs, advantage, deviation])
 
 
 def matters(found: Findings) -> str:
@@ -87,9 +92,9 @@ def matters(found: Findings) -> str:
         importance.draw_importances(found.importances, actions),
         "importance",
         "Bars of what each context is worth and changes.",
-        "Reward at stake: the expected reward that is lost when the action is chosen for a random "
-        "other value of this context, as the policy sees it, on average over evenly drawn "
-        f"contexts. {changes}",
+        "Reward at stake: the expected reward that is lost when the action is chosen for another "
+        f"value of this context, drawn from {found.view.who} like the rest, as the policy sees it, "
+        f"on average over {found.view.who}. {changes}",
     )
     return "\n".join([f"<p>{sentences.what_matters(found)}</p>", stakes, _lengthscales(found)])
 
@@ -99,8 +104,8 @@ def _choice_curves(found: Findings, axes: list[Axis], i: int, action: Axis) -> s
     caption += sentences.holding(found, [])
     if not action.labels:
         caption += (
-            " The shade shows where the choice lies for the middle 80 % of evenly drawn contexts: "
-            "if it is wide, the other contexts matter too."
+            f" The shade shows where the choice lies for the middle 80 % of {found.view.who}: if "
+            "it is wide, the other contexts matter too."
         )
     if len(axes) > choices.MOST_PANELS:
         caption += f" The {choices.MOST_PANELS} contexts that matter most of {len(axes)} are shown."

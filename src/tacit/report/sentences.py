@@ -9,7 +9,7 @@ from html import escape
 import numpy as np
 
 from tacit.domains import Ball, Simplex
-from tacit.report.advantage import BAND_90
+from tacit.report.advantage import BAND_90, Comparison
 from tacit.report.axes import Axis
 from tacit.report.findings import Findings
 from tacit.report.formatting import listed, number, percent
@@ -47,11 +47,25 @@ def lead(found: Findings) -> str:
 
 def in_short(found: Findings) -> list[str]:
     """The sentences to remember."""
+    health = found.health
     return [
+        f"<b>Verdict: {health.verdict}.</b> {escape(health.sentence)}",
         what_matters(found),
         how_sure(found),
+        *against_others(found),
         *(_usual_choice(found, axis) for axis in found.view.actions.axes[:3]),
     ]
+
+
+def verdict(found: Findings) -> str:
+    """The verdict on a policy that is not worth using, to be read first; empty for a good one."""
+    health = found.health
+    if health.good:
+        return ""
+    return (
+        f'<div class="alarm" role="alert"><strong>{escape(health.verdict.upper())}</strong>'
+        f"<p>{escape(health.sentence)}</p></div>"
+    )
 
 
 def what_matters(found: Findings) -> str:
@@ -64,7 +78,10 @@ def what_matters(found: Findings) -> str:
         )
     cost = number(first.reward_at_stake, 2 * found.view.half_range)
     name = escape(first.axis.title)
-    stake = f"a choice made for a random other value would cost {cost} of reward on average"
+    stake = (
+        f"a choice made for another value of it, drawn from {found.view.who}, would cost {cost} of "
+        "reward on average"
+    )
     if len(found.importances) == 1:
         return f"<b>{name}</b> matters: {stake}."
     negligible = [importance.axis.title for importance in found.negligible]
@@ -77,16 +94,43 @@ def what_matters(found: Findings) -> str:
 def how_sure(found: Findings) -> str:
     """How sure the policy is that its actions beat random ones."""
     advantage = found.advantage
-    span = 2 * found.view.half_range
-    band = BAND_90 * advantage.average_std
-    low = number(advantage.average - band, span, trim=False)
-    middle = number(advantage.average, span, trim=False)
-    high = number(advantage.average + band, span, trim=False)
     return (
-        f"<b>In {percent(advantage.share_sure)} of contexts the policy is at least 95 % sure</b> "
-        "that its action beats a random one. On average over all contexts it expects a reward "
-        f"{middle} above random play (90 % band {low} to {high})."
+        f"<b>For {percent(advantage.share_sure)} of {found.view.who} the policy is at least 95 % "
+        "sure</b> that its action beats a random one. On average over them it expects a reward "
+        f"{_with_band(found, advantage)} above random play."
     )
+
+
+def against_others(found: Findings) -> list[str]:
+    """The gain over the best fixed action, and over a baseline."""
+    gains = found.gains
+    clear = "" if found.health.contexts_matter else ", which may be chance"
+    said = [
+        f"<b>The best fixed action is {fixed_action(found)}.</b> Over that, for everybody, the "
+        f"policy gains {_with_band(found, gains.over_fixed)}{clear}."
+    ]
+    if gains.over_baseline is not None:
+        said.append(
+            "<b>Compared with the stated baseline</b> the policy gains "
+            f"{_with_band(found, gains.over_baseline)} on average over {found.view.who}."
+        )
+    return said
+
+
+def fixed_action(found: Findings) -> str:
+    """The best fixed action in words: dose 35 and way oral."""
+    places = found.gains.fixed[0]
+    axes = found.view.actions.axes
+    return escape(listed(f"{axis.title} {axis.says(places[axis.columns])}" for axis in axes))
+
+
+def _with_band(found: Findings, measured: Comparison) -> str:
+    span = 2 * found.view.half_range
+    band = BAND_90 * measured.average_std
+    low = number(measured.average - band, span, trim=False)
+    middle = number(measured.average, span, trim=False)
+    high = number(measured.average + band, span, trim=False)
+    return f"{middle} (90 % band {low} to {high})"
 
 
 def holding(found: Findings, moving: Sequence[Axis]) -> str:
@@ -111,13 +155,13 @@ def _usual_choice(found: Findings, action: Axis) -> str:
         low, middle, high = np.quantile(chosen, [0.05, 0.5, 0.95]).tolist()
         between = f"{number(low, action.span)} and {number(high, action.span)}"
         return (
-            f"<b>{name} is mostly between {between}</b> (90 % of evenly drawn contexts; median "
+            f"<b>{name} is mostly between {between}</b> (90 % of {found.view.who}; median "
             f"{number(middle, action.span)})."
         )
     labels, count = np.unique(chosen.astype(int), return_counts=True)
     top = escape(action.labels[labels[np.argmax(count)]])
     if len(labels) == 1:
-        return f"<b>{name} is always {top}</b> in evenly drawn contexts."
+        return f"<b>{name} is always {top}</b> for {found.view.who}."
     share = percent(float(count.max() / count.sum()))
     some = f"{len(labels):,} of the {len(action.labels):,} values of {name} are chosen"
     return f"<b>{some}</b>, most often {top} ({share})."

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from tacit.report.advantage import BAND_90, Advantage
+from tacit.report.advantage import BAND_90, Comparison
 from tacit.report.canvas import ACCENT, INK, LOW, OTHER, WIDTH, blank
 from tacit.report.findings import Findings
 from tacit.report.shading import UNCERTAINTY, shade, ticks
+
+LINES = 128  # contexts of which a figure shows the advantage one by one
 
 
 def standard_deviation(found: Findings) -> Any:
@@ -34,10 +36,10 @@ def standard_deviation(found: Findings) -> Any:
     return figure
 
 
-def advantage(measured: Advantage) -> Any:
-    """The advantage over random play in random contexts, from the smallest to the largest, with
+def advantage(measured: Comparison) -> Any:
+    """The advantage over random play in some contexts, from the smallest to the largest, with
     90 % bands."""
-    order = np.argsort(measured.mean, kind="stable")
+    order = np.argsort(measured.mean[:LINES], kind="stable")
     mean = measured.mean[order]
     band = BAND_90 * measured.std[order]
     sure = mean > band
@@ -52,7 +54,7 @@ def advantage(measured: Advantage) -> Any:
     axes.plot(rank, mean, ".", color=INK, markersize=3)
     axes.axhline(0.0, color=INK, linewidth=1.0)
     axes.set(
-        xlabel="Random contexts, from the smallest advantage to the largest",
+        xlabel="Contexts, from the smallest advantage to the largest",
         ylabel="Reward above random play",
     )
     axes.set_xticks([])

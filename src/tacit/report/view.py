@@ -10,22 +10,25 @@ import numpy as np
 from tacit._typing import Floats
 from tacit.kernels import Separable
 from tacit.policy import Policy
+from tacit.policy.comparison import Comparer
+from tacit.policy.health import comparer
 from tacit.report.frames import Frame
 
 
 @dataclass(frozen=True)
 class Detail:
-    """How closely to look: points on a curve, along the side of a map, random contexts, levels of
-    each coordinate."""
+    """How closely to look: points on a curve, along the side of a map, people in whose contexts a
+    coordinate is moved, levels that it is moved to, other people whose values it is given."""
 
     curve: int
     side: int
-    contexts: int
+    moved: int
     levels: int
+    others: int
 
 
-FINE = Detail(61, 41, 128, 5)
-COARSE = Detail(25, 15, 40, 3)
+FINE = Detail(61, 41, 128, 5, 4)
+COARSE = Detail(25, 15, 40, 3, 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +51,28 @@ class View:
         """Coarse for a kernel that is no product: each of its decisions costs a kernel row for
         every candidate."""
         return FINE if isinstance(self.policy.problem.k, Separable) else COARSE
+
+    @cached_property
+    def comparer(self) -> Comparer:
+        return comparer(self.policy)
+
+    @property
+    def people(self) -> Floats:
+        """Contexts like those of the people who came, or evenly drawn where nothing is known of
+        them."""
+        return self.comparer.C
+
+    @cached_property
+    def chosen(self) -> Floats:
+        """What is chosen for these people."""
+        return self.decide(self.people)
+
+    @property
+    def who(self) -> str:
+        """Whom the page is about."""
+        if self.policy.visitors is None:
+            return "evenly drawn contexts"
+        return "the people who came"
 
     @property
     def half_range(self) -> float:
