@@ -471,7 +471,7 @@ class StudyLaws(StorageLaws):
     def test_processes_that_ask_at_once_share_the_horizon_and_lose_no_round(self, url: str) -> None:
         horizon = 60
         study = make_study(url, horizon=horizon)
-        (answers,) = race(ask_until_full, [[[url, str(i)] for i in range(4)]])
+        (answers,) = race(ask_until_full, [[[url]] * 4])
         ids = [name for answer in answers for name in answer]
         assert len(ids) == len(set(ids)) == horizon
         assert study.asked == horizon

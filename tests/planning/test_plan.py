@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 import tacit
-from helpers import BUDGET, build_design, unit_problem
+from helpers import BUDGET, build_design, sqlite, unit_problem
 from tacit import Budget, DesignOptions, InputError
 from tacit._typing import Floats
 from tacit.core import integer_weights
@@ -224,10 +225,19 @@ def test_forecasts_are_plain_data(planned: Plan) -> None:
     assert keys | {"clip", "limited_by"} <= set(json.loads(json.dumps(planned.forecast.to_json())))
 
 
-@pytest.mark.parametrize("horizon", [0, -1, 1.5])
-def test_a_wrong_horizon_is_said_plainly(horizon: Any) -> None:
-    with pytest.raises(InputError, match="horizon must be"):
-        plan(PROBLEM, horizon=horizon, budget=BUDGET)
+@pytest.mark.parametrize("horizon", [0, -1, 1.5, True, "100", None, [5]])
+def test_a_wrong_horizon_is_said_plainly(tmp_path: Path, horizon: Any) -> None:
+    url = sqlite(tmp_path)
+    for make in (
+        plan,
+        partial(tacit.Design.build, rng=0),
+        partial(tacit.Study.create, url),
+    ):
+        with pytest.raises(InputError, match=r"^horizon must be a whole number .*\.$") as caught:
+            make(PROBLEM, horizon=horizon, budget=BUDGET)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(tacit.StateError, match="holds no study"):
+        tacit.Study.open(url)
 
 
 @pytest.mark.parametrize("wrong", [{"signal": 0.0}, {"noise": float("nan")}, {"rank": 0}])

@@ -28,6 +28,7 @@ from tacit.design.choices import (
     pass_budgets,
 )
 from tacit.design.features import clipped
+from tacit.design.options import require_rounds
 from tacit.design.public import public_total
 from tacit.design.tuning import choose_tau, influence_quantile
 from tacit.errors import InputError
@@ -90,14 +91,11 @@ def plan(
     taken as true otherwise. `passes` is how often the release will read the records (see
     `tacit.refine`). `rng` draws public coins; the default makes plans repeatable.
     """
-    if not isinstance(horizon, int | np.integer) or horizon < 1:
-        raise InputError(
-            f"horizon must be a whole number of rounds of at least 1, got {horizon!r}."
-        )
+    horizon = require_rounds(horizon)
     options = options or DesignOptions()
     generator = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(rng)
     truths = _truths(problem, lengthscales)
-    return Plan(problem, int(horizon), budget, generator, truths, passes, options, progress)
+    return Plan(problem, horizon, budget, generator, truths, passes, options, progress)
 
 
 def _truths(problem: Problem, lengthscales: Sequence[float] | None) -> list[Kernel]:

@@ -183,6 +183,11 @@ class Study:
         actions = self.problem.actions
         if users is None and self.design.unit == "user":
             raise InputError("this study protects users: say whose round it is with user=...")
+        if users is not None and self.design.unit == "record":
+            raise InputError(
+                "this study protects single rounds, which have no users: leave user out, or create "
+                'it with unit="user".'
+            )
         names = None if users is None else labels(users, len(points), "users")
         drawn = actions.sample_points(len(points), self._rng or np.random.default_rng())
         ids = self._store.ask(points, drawn, names, self.horizon)
