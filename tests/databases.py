@@ -243,15 +243,13 @@ def read_balance(url: str, request: str, epsilon: float, times: int) -> bool:
     return True
 
 
-def ask_until_full(url: str, user: str) -> list[str]:
+def ask_until_full(url: str) -> list[str]:
     """Asks and tells, one or two rounds at a time, until the horizon is full."""
     study = Study.open(url)
     ids: list[str] = []
     for size in itertools.cycle((1, 2)):
         try:
-            asked = [
-                decision.id for decision in study.ask_many([[61, 74]] * size, users=[user] * size)
-            ]
+            asked = [decision.id for decision in study.ask_many([[61, 74]] * size)]
         except StateError:
             if size == 1:
                 return ids

@@ -250,3 +250,22 @@ def test_a_ledger_may_be_named_by_its_url(tmp_path: Path) -> None:
     assert [charge.request for charge in ledger.charges()] == ["first"]
     again = design.statistic().add(*records(300)).release(ledger=ledger, request="first")
     assert np.array_equal(again.posterior.weights, policy.posterior.weights)
+
+
+def test_users_of_a_design_that_protects_records_are_refused() -> None:
+    """Whoever names users means to protect them."""
+    statistic = DESIGN.statistic()
+    with pytest.raises(InputError, match="protects single records, which have no users"):
+        statistic.add(*records(4), users=["a", "a", "b", "b"])
+    assert statistic.records == 0
+
+
+def test_no_records_are_neither_released_nor_charged(tmp_path: Path) -> None:
+    url = sqlite(tmp_path)
+    empty = DESIGN.statistic()
+    with pytest.raises(StateError, match="no records to release"):
+        empty.release(ledger=url)
+    with pytest.raises(StateError, match="no records to release"):
+        tacit.release_decision(empty, {"age": 61, "weight": 74}, epsilon=0.1, ledger=url)
+    with pytest.raises(StateError, match="there is no file"):  # not even a ledger was made
+        tacit.Ledger.open(url)

@@ -102,7 +102,8 @@ def noised_sum() -> dict[str, Any]:
     found = {}
     for unit in ("record", "user"):
         statistic = design(small_problem(), unit=unit).statistic()
-        statistic.add(*records(ROUNDS), users=[i % 50 for i in range(ROUNDS)])
+        users = [i % 50 for i in range(ROUNDS)] if unit == "user" else None
+        statistic.add(*records(ROUNDS), users=users)
         released = simulate_gaussian(statistic._sum, BUDGET, np.random.default_rng(6))
         found[unit] = (released.values[:SHOWN] / 2.0**released.bits).tolist()
     return found

@@ -80,6 +80,11 @@ class Statistic:
         as a probability of finite actions and a density in the user's units of others. Records of
         a design with a `max_weight` need it, and no others have any use for it.
         """
+        if users is not None and self.design.unit == "record":
+            raise InputError(
+                "this design protects single records, which have no users: leave users out, or "
+                'build it with unit="user".'
+            )
         problem = self.design.problem
         self._require_propensities(propensity is not None)
         problem.require_apart(contexts, actions)
@@ -159,12 +164,18 @@ class Statistic:
         The same request on the same ledger returns the same policy, never a fresh draw. Without a
         `request` each statistic has its own.
         """
+        self.require_records()
         about = {"design": self.design.fingerprint, "budget": str(self.design.budget)}
         account = as_ledger(ledger, self.design.total_budget)
         released = release_gaussian(
             self._sum, self.design.budget, account, request or self._request, about
         )
         return self._policy(released)
+
+    def require_records(self) -> None:
+        """Fails if there are none: a release of nothing would be charged like any other."""
+        if not self.records:
+            raise StateError("there are no records to release: add at least one first.")
 
     def simulate_release(self, rng: np.random.Generator) -> Policy:
         """What a release would look like, from a seeded generator: free, reproducible, and marked

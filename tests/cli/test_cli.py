@@ -89,7 +89,7 @@ def test_fitting_again_returns_the_same_policy_and_another_fit_is_refused(study:
     with np.load(study / "a" / "policy.npz") as a, np.load(study / "b" / "policy.npz") as b:
         assert np.array_equal(a["weights"], b["weights"])
     refused = tacit(*fit, "--out", study / "c", "--epsilon", 0.5, code=2)
-    assert "spent rho" in refused.stderr
+    assert "spent epsilon=1 at delta=1e-06" in refused.stderr
     assert not (study / "c").exists()
     ledger = answer("ledger", "show", f"sqlite:///{study}/log.parquet.ledger.db")
     assert len(ledger["charges"]) == 2  # two passes

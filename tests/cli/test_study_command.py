@@ -13,7 +13,7 @@ import tacit
 from helpers import BUDGET, PROBLEM, create_study, small_problem, sqlite
 from tacit import Policy, Study
 from tacit.cli import app
-from tacit.errors import TacitError
+from tacit.errors import InputError, TacitError
 
 HERE = {"age": 61, "weight": 74}
 
@@ -57,6 +57,33 @@ def test_a_study_is_created_played_shown_and_released(tmp_path: Path, problem: P
     files = [(tmp_path / name / "policy.npz").read_bytes() for name in ("policy", "again")]
     assert files[0] == files[1]
     assert answer("show", url)["spent"] == spent
+
+
+def test_a_release_spends_what_is_left_or_what_is_typed_and_says_so(
+    tmp_path: Path, problem: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tacit.planning.forecast.LEAST", 40)  # quick
+    made = ("--rounds", 40, "--rank", 8)
+    rest = sqlite(tmp_path, "rest.db")
+    typed("create", rest, problem, *made)
+    study = Study.open(rest)
+    study.tell(study.ask(HERE), 0.5)
+    study.release_decision(HERE, epsilon=0.2)
+    assert "forecast" not in answer("show", rest)
+    assert answer("show", rest, "--plan")["forecast"]["rounds"] == 1
+    assert "should lose" in typed("show", rest, "--plan")
+    text = typed("release", rest, "--out", tmp_path / "policy")
+    assert "The release spent epsilon=0.88" in text
+    assert "the study spent epsilon=1 at delta=1e-06 (rho=0.02436), left nothing" in text
+    part = sqlite(tmp_path, "part.db")
+    typed("create", part, problem, *made)
+    study = Study.open(part)
+    study.tell(study.ask(HERE), 0.5)
+    told = answer("release", part, "--out", tmp_path / "part", "--epsilon", 0.5)
+    assert told["release_budget"] == "epsilon=0.5, delta=1e-06"
+    assert told["epsilon"] == pytest.approx(0.5, abs=1e-5)
+    with pytest.raises(InputError, match="--delta goes with --epsilon"):
+        typed("release", part, "--out", tmp_path / "part", "--delta", 1e-6)
 
 
 def test_a_problem_file_says_what_is_not_typed(tmp_path: Path, problem: Path) -> None:

@@ -20,8 +20,8 @@ from laws.storage import LedgerLaws, StudyLaws
 from tacit import Budget, InputError, Ledger
 from tacit.contexts import release_marginals
 from tacit.core import database
-from tacit.core.accounts import cost_of
-from tacit.core.budget import PURE, UNITS, ZCDP
+from tacit.core.accounts import NOTHING, Account, cost_of
+from tacit.core.budget import PURE, UNITS, ZCDP, epsilon_of_rho
 from tacit.core.events import Exponential, Gaussian, PermuteAndFlip, price
 
 pytest_plugins = ["databases"]
@@ -58,6 +58,24 @@ def test_each_event_has_its_price() -> None:
     assert price(Exponential(0.5), PURE) == price(PermuteAndFlip(0.5), PURE) == Fraction(1, 2)
     with pytest.raises(InputError, match="cannot pay for Gaussian noise"):
         price(Gaussian(sensitivity=2, scale=4.0), PURE)
+
+
+def test_amounts_are_said_in_the_words_of_the_budget(tmp_path: Path) -> None:
+    """As epsilon at its delta, with the rho that adds up; what rounding leaves is nothing."""
+    stated = Budget(epsilon=1.0, delta=1e-5)
+    ledger = Ledger.create(sqlite(tmp_path, "mixed.db"), stated, mixed=True)
+    assert "spent nothing, left epsilon=1 at delta=1e-05 (rho=" in repr(ledger)
+    ledger.spend("one", Exponential(0.3), {}, lambda: b"")
+    left = epsilon_of_rho(ledger.remaining, 1e-5)
+    assert f"left epsilon={left:.4g} at delta=1e-05 (rho={ledger.remaining:.4g})" in repr(ledger)
+    for leftover in (0, NOTHING):
+        account = Account(None, ZCDP, 10**6, 10**6 - leftover)
+        assert account.texts(stated)[1] == "nothing"
+    assert Account(None, ZCDP, 10**6, 10**6 - NOTHING - 1).texts(Budget(rho=1.0))[1] != "nothing"
+    assert Account(None, PURE, UNITS, UNITS // 4).texts(Budget(epsilon=1.0)) == [
+        "epsilon=0.25",
+        "epsilon=0.75",
+    ]
 
 
 def test_the_file_of_a_ledger_is_for_its_owner_alone(tmp_path: Path) -> None:

@@ -72,7 +72,9 @@ def test_the_same_request_is_replayed_and_charged_once(tmp_path: Path) -> None:
 def test_a_second_statistic_does_not_fit_the_budget_of_one(tmp_path: Path) -> None:
     ledger = tacit.Ledger.create(sqlite(tmp_path), BUDGET)
     DESIGN.statistic().add(*records(500)).release(ledger=ledger)
-    with pytest.raises(tacit.BudgetError, match=r"spent rho=.*asked rho=.*left rho=0 "):
+    with pytest.raises(
+        tacit.BudgetError, match=r"spent epsilon=1 at .*asked epsilon=1 at .*left nothing"
+    ):
         DESIGN.statistic().add(*records(500)).release(ledger=ledger)
 
 

@@ -155,7 +155,7 @@ class LedgerLaws(StorageLaws):
         ledger = Ledger.create(url, WHOLE)
         ledger.spend("a", PermuteAndFlip(0.75), {}, lambda: b"x")
         with pytest.raises(
-            BudgetError, match=r"spent epsilon=0.75, asked epsilon=0.5, left epsilon=0.25 of 1;"
+            BudgetError, match=r"spent epsilon=0.75, asked epsilon=0.5, left epsilon=0.25;"
         ):
             ledger.spend("b", PermuteAndFlip(0.5), {}, never)
         assert ledger.spent == 0.75
@@ -257,7 +257,7 @@ class LedgerLaws(StorageLaws):
                 ledger.spend(name, PermuteAndFlip(part), {}, lambda: b"x", cohort=cohort)
             with pytest.raises(
                 BudgetError,
-                match=rf"of cohort '{cohort.name}' .* spent epsilon=1, .* left epsilon=0",
+                match=rf"of cohort '{cohort.name}' .* spent epsilon=1, .* left nothing",
             ):
                 ledger.spend("one more", PermuteAndFlip(0.01), {}, never, cohort=cohort)
         assert ledger.spent == 1.0  # on any one person
@@ -488,7 +488,7 @@ class StudyLaws(StorageLaws):
     def test_processes_that_ask_at_once_share_the_horizon_and_lose_no_round(self, url: str) -> None:
         horizon = 60
         study = make_study(url, horizon=horizon)
-        (answers,) = race(ask_until_full, [[[url, str(i)] for i in range(4)]])
+        (answers,) = race(ask_until_full, [[[url]] * 4])
         ids = [name for answer in answers for name in answer]
         assert len(ids) == len(set(ids)) == horizon
         assert study.asked == horizon

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,17 @@ import numpy as np
 import pytest
 
 import tacit
-from helpers import BUDGET, build_design, unit_problem
+from helpers import BUDGET, build_design, sqlite, unit_problem
 from tacit import Budget, DesignOptions, InputError
 from tacit._typing import Floats
 from tacit.core import integer_weights
 from tacit.core.selection import sensitivity
 from tacit.design.choices import default_rank
 from tacit.kernels import Matern
+from tacit.kernels.ard import lengthscales
 from tacit.passes import release_passes, simulate_with
 from tacit.planning import Forecast, Plan, plan
+from tacit.planning.forecast import relatives
 from tacit.single_decision.scoring import score_weights
 
 PROBLEM = unit_problem(kernel=Matern(2.5, 0.3), reward_range=(-1.0, 1.0))
@@ -224,10 +227,19 @@ def test_forecasts_are_plain_data(planned: Plan) -> None:
     assert keys | {"clip", "limited_by"} <= set(json.loads(json.dumps(planned.forecast.to_json())))
 
 
-@pytest.mark.parametrize("horizon", [0, -1, 1.5])
-def test_a_wrong_horizon_is_said_plainly(horizon: Any) -> None:
-    with pytest.raises(InputError, match="horizon must be"):
-        plan(PROBLEM, horizon=horizon, budget=BUDGET)
+@pytest.mark.parametrize("horizon", [0, -1, 1.5, True, "100", None, [5]])
+def test_a_wrong_horizon_is_said_plainly(tmp_path: Path, horizon: Any) -> None:
+    url = sqlite(tmp_path)
+    for make in (
+        plan,
+        partial(tacit.Design.build, rng=0),
+        partial(tacit.Study.create, url),
+    ):
+        with pytest.raises(InputError, match=r"^horizon must be a whole number .*\.$") as caught:
+            make(PROBLEM, horizon=horizon, budget=BUDGET)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(tacit.StateError, match="holds no study"):
+        tacit.Study.open(url)
 
 
 @pytest.mark.parametrize("wrong", [{"signal": 0.0}, {"noise": float("nan")}, {"rank": 0}])
@@ -266,3 +278,64 @@ def test_a_plan_becomes_the_design_it_promised(planned: Plan) -> None:
     assert (design.horizon, design.tau) == (3000, planned.forecast.tau)
     assert design.clip == pytest.approx(planned.forecast.clip, rel=0.1)
     assert design.rank <= planned.forecast.rank * 1.5
+
+
+WIDE = tacit.Problem(
+    actions=tacit.Box.of(x=(0, 1)),
+    contexts=tacit.Box([0.0] * 12, [1.0] * 12, names=[f"c{i}" for i in range(12)]),
+)
+
+
+def smooth(x: Floats, C: Floats) -> Floats:
+    """A reward that depends on the action, and a little on two of the contexts."""
+    best = 0.3 + 0.4 * C[:, 0] + 0.1 * C[:, 1]
+    return np.exp(-0.5 * ((x - best) / 0.35) ** 2)
+
+
+def test_with_many_contexts_the_plan_is_about_functions_that_a_fit_can_learn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nobody could learn functions of 12 contexts at lengthscale 0.3. Others a fit learns, and what
+    it then loses lies in the band."""
+    monkeypatch.setattr("tacit.planning.forecast.LEAST", 100)  # quick
+    options = DesignOptions(rank=100, noise=0.2)
+    planned = plan(WIDE, horizon=4000, budget=BUDGET, options=options)
+    forecast = planned.forecast
+    assert (planned.prior, forecast.prior) == ("relatives", "relatives")
+    assert "simpler ones" in planned.explain()
+    assert forecast.expected_error < 0.5 * forecast.uniform_error
+    assert forecast.effective_dimension > 2
+    design = build_design(WIDE, horizon=4000, budget=BUDGET, rng=0, rank=100, passes=2)
+    assert forecast.rank == design.rank == 100
+    rng = np.random.default_rng(0)
+    points = rng.random((4000, 13))
+    y = np.clip(smooth(points[:, 0], points[:, 1:]) + 0.1 * rng.normal(size=4000), 0, 1)
+
+    def collect(design: tacit.Design) -> tacit.Statistic:
+        statistic = design.statistic()
+        statistic.add_points(points, 2 * y - 1)
+        return statistic
+
+    policy = release_passes(design, collect, simulate_with(rng))
+    C = rng.random((500, 12))
+    lost = 1 - smooth(policy.decide_points(C)[:, 0], C).mean()
+    assert forecast.band[0] < lost < forecast.band[1]
+
+
+def test_the_own_kernel_is_believed_where_it_can_be_learned_or_was_stated(planned: Plan) -> None:
+    assert planned.forecast.prior == "kernel"
+    stated = plan(
+        WIDE, horizon=100, budget=BUDGET, lengthscales=(0.3, 0.3), options=DesignOptions(rank=20)
+    )
+    assert stated.prior == "kernel"
+
+
+def test_relatives_are_kernels_that_the_decoder_finds() -> None:
+    """Contexts matter less, all together or each by itself; labels have no lengthscales."""
+    actions = tacit.Box.of(x=(0, 1))
+    mixed = tacit.Problem(actions, tacit.Mixed.of(gene=["a", "b"], age=(0, 1)))
+    found = relatives(mixed)
+    assert len(found) == len(set(map(repr, found))) == 4
+    assert [lengthscales(kernel)[0] for kernel in found] == [0.3] * 4  # that of the action
+    assert [round(lengthscales(kernel)[1], 3) for kernel in found] == [1.2, 3.6, 1.2, 3.6]
+    assert relatives(tacit.Problem(actions, tacit.Categories(["a", "b"]))) == []

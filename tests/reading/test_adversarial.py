@@ -496,7 +496,8 @@ def test_no_error_of_a_statistic_mentions_a_private_value(unit: str) -> None:
         wrong += [(one, here, [s], [s, s]), (one, here, [s], {s}), (one, here, [s], None)]
     for actions, contexts, rewards, users in wrong:
         statistic = design.statistic()
-        add = partial(statistic.add, actions, contexts, rewards, users=users)
+        whose = users if unit == "user" else None
+        add = partial(statistic.add, actions, contexts, rewards, users=whose)
         assert_silent_about_the_secret(told(add))
         assert statistic.records == 0
 
@@ -530,7 +531,7 @@ def test_nothing_that_is_shown_mentions_a_private_value(
                 )
             )
         )
-        errors.append(told(study.release))  # the decision took a part of the budget
+        errors.append(told(lambda: study.release(BUDGET)))  # the decision took a part of the budget
         objects = [
             study,
             study._store,

@@ -55,7 +55,7 @@ def test_each_decision_is_charged_and_refused_when_the_budget_is_spent(
     for spent in (0.25, 0.5, 0.75, 1.0):
         assert 0 <= release_decision(filled, HERE, epsilon=0.25, ledger=pure)["dose"] <= 100
         assert pure.spent == spent
-    with pytest.raises(BudgetError, match="left epsilon=0 of 1"):
+    with pytest.raises(BudgetError, match="left nothing"):
         release_decision(filled, HERE, epsilon=0.25, ledger=pure)
     assert {charge.kind for charge in pure.charges()} == {"permuteandflip"}
 
@@ -71,7 +71,7 @@ def test_under_any_other_budget_a_decision_costs_an_eighth_of_epsilon_squared(
         assert round(ledger.spent * UNITS) == pytest.approx((i + 1) * unit, abs=i + 1)
         assert ledger.spent >= (i + 1) * 0.1**2 / 8
     assert {charge.kind for charge in ledger.charges()} == {"exponential"}
-    with pytest.raises(BudgetError, match=r"asked rho=0\.125"):
+    with pytest.raises(BudgetError, match=r"asked .*rho=0\.125"):
         release_decision(filled, HERE, epsilon=1.0, ledger=ledger)
 
 
@@ -150,7 +150,7 @@ def test_a_question_that_is_none_is_an_error_and_costs_nothing(
 def test_a_horizon_too_large_for_exact_scores_is_said_plainly(pure: Ledger) -> None:
     design = small_design(horizon=2**34, rank=8)
     with pytest.raises(InputError, match="leaves no room for exact scores"):
-        release_decision(design.statistic(), HERE, epsilon=0.1, ledger=pure)
+        release_decision(design.statistic().add(*records(5)), HERE, epsilon=0.1, ledger=pure)
     assert pure.spent == 0
 
 
@@ -193,7 +193,7 @@ def test_decisions_and_a_release_share_one_budget(tmp_path: Path) -> None:
     study.tell(study.ask(HERE).id, 0.7)
     study.release_decision(HERE, epsilon=0.01)
     with pytest.raises(BudgetError):
-        study.release()
+        study.release(BUDGET)
 
 
 @pytest.mark.parametrize("budget", [Budget(epsilon=5.0), BUDGET])
@@ -232,7 +232,8 @@ def test_scores_are_exact_integers(
     pure: Ledger, choices: list[tuple[np.ndarray, int]], unit: str
 ) -> None:
     design = replace(DESIGN, unit=unit)
-    statistic = design.statistic().add(*records(900), users=np.arange(900) // 3)
+    users = np.arange(900) // 3 if unit == "user" else None
+    statistic = design.statistic().add(*records(900), users=users)
     release_decision(statistic, HERE, epsilon=0.1, ledger=pure, candidates=200)
     menu = design.problem.actions.candidate_points(200)
     here = design.problem.context_points(design.problem.contexts.read(HERE))
@@ -384,7 +385,7 @@ def test_the_scores_of_neighbouring_studies_move_apart_by_at_most_twice_the_sens
     doses[:30] = [50.0]
     contexts[:30] = [61.0, 74.0]
     moved = slice(0, 1) if unit == "record" else slice(0, 30)
-    users = np.r_[np.zeros(30), np.arange(170) + 1]
+    users = np.r_[np.zeros(30), np.arange(170) + 1] if unit == "user" else None
     for reward in (0.0, 1.0):
         rewards[moved] = reward
         statistic = design.statistic().add(doses, contexts, rewards, users=users)

@@ -217,6 +217,25 @@ def test_unknown_ids_and_empty_studies_are_errors(tmp_path: Path) -> None:
         study.ask({"age": 3})
 
 
+def test_users_of_a_study_that_protects_rounds_are_refused(tmp_path: Path) -> None:
+    study = make(tmp_path)
+    with pytest.raises(InputError, match="protects single rounds, which have no users"):
+        study.ask(HERE, user="anna")
+    with pytest.raises(InputError, match="protects single rounds"):
+        study.ask_many([[61.0, 74.0]], users=["anna"])
+    assert study.asked == 0
+
+
+def test_a_study_without_rounds_is_charged_for_nothing(tmp_path: Path) -> None:
+    study = make(tmp_path)
+    with pytest.raises(StateError, match="nothing to release"):
+        study.release()
+    with pytest.raises(StateError, match="no records to release"):
+        study.release_decision(HERE, epsilon=0.1)
+    assert study.ledger.spent == 0
+    assert not study.state.closed
+
+
 def test_telling_many_is_all_or_nothing(tmp_path: Path) -> None:
     study = make(tmp_path)
     known = study.ask(HERE).id

@@ -86,10 +86,9 @@ def show(
         for c in charges
     ]
     table("Charges", columns, rows)
-    out.print(
-        f"Budget {ledger.budget}: spent {counted}={ledger.spent:.6g}, left "
-        f"{counted}={ledger.remaining:.6g}"
-    )
+    least = min(accounts, key=lambda account: account.remaining)
+    spent, left = least.texts(ledger.budget)
+    out.print(f"Budget {ledger.budget}: spent {spent}, left {left}", soft_wrap=True)
     delta = ""
     if counted == "rho":
         delta = f" at delta {ledger.budget.delta or REPORTING_DELTA:g}"

@@ -21,8 +21,10 @@ from tacit.cli.options import (
     chosen_rounds,
     save_released,
 )
+from tacit.errors import InputError
 
 if TYPE_CHECKING:
+    from tacit.core import Budget
     from tacit.study import Study, StudyState
 
 app = typer.Typer(
@@ -90,18 +92,33 @@ def create(
 
 
 @app.command()
-def show(url: Url, json: Json = False) -> None:
+def show(
+    url: Url,
+    plan: Annotated[
+        bool,
+        typer.Option("--plan", help="Say how good a policy a release now would give."),
+    ] = False,
+    json: Json = False,
+) -> None:
     """Show where a study stands. Free, and it says nothing of the rewards.
 
     How many rewards came back is private: it is neither shown here nor anywhere else.
 
         tacit study show sqlite:///study.db
     """
-    state = _open(url).state
+    study = _open(url)
+    planned = None
+    if plan:
+        with progress(json) as bars:
+            planned = study.plan(progress=bars)
+            forecast = planned.forecast
+    state = study.state
     if json:
-        emit(asdict(state))
-    else:
-        _show(state)
+        emit(asdict(state) | ({} if planned is None else {"forecast": forecast.to_json()}))
+        return
+    _show(state)
+    if planned is not None:
+        out.print(planned.explain(), soft_wrap=True)
 
 
 @app.command()
@@ -109,12 +126,20 @@ def release(
     url: Url,
     to: Annotated[Path, typer.Option("--out", help="The folder to write the policy to.")],
     overwrite: Overwrite = False,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(help="What to spend; what was planned, or what is left of it, otherwise."),
+    ] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="Goes with --epsilon; the study's own otherwise.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Close a study, SPEND its budget and write the policy to a folder.
 
-    No round can be asked afterwards. Run again, it writes the same policy and spends nothing. The
-    folder must be new or empty, or hold that policy; another one is replaced with --overwrite.
+    Where single decisions have left less than was planned, it spends all that is left. No round can
+    be asked afterwards. Run again, it writes the same policy and spends nothing. The folder must be
+    new or empty, or hold that policy; another one is replaced with --overwrite.
 
         tacit study release sqlite:///study.db --out policy/
 
@@ -126,13 +151,16 @@ def release(
     started = time.perf_counter()
     study = _open(url)
     require_writable(to, overwrite, study.ledger.receipt(RELEASE))
+    budget = _stated(study, epsilon, delta)
     with progress(json, rate="rounds") as bars:
-        policy = study.release(bars)
+        policy = study.release(budget, progress=bars)
     save_released(policy, to)
     seconds = time.perf_counter() - started
+    state = study.state
     if json:
         told = {"policy": str(to), "rounds": study.asked, "seconds": seconds}
-        emit(told | asdict(policy.guarantee))
+        spent = {"release_budget": state.release_budget, "spent": state.spent}
+        emit(told | spent | asdict(policy.guarantee))
         return
     out.print(
         f"[bold]Policy written to {to}[/bold]  ({study.asked} rounds, rank {study.design.rank}, "
@@ -140,6 +168,24 @@ def release(
         soft_wrap=True,
     )
     out.print(f"Guarantee: {policy.guarantee}", soft_wrap=True)
+    out.print(
+        f"The release spent {state.release_budget}; with everything else the study spent "
+        f"{state.spent_text}, left {state.left_text}.",
+        soft_wrap=True,
+    )
+
+
+def _stated(study: Study, epsilon: float | None, delta: float | None) -> Budget | None:
+    """The budget of the options, if any."""
+    from tacit.core import Budget
+
+    if epsilon is None:
+        if delta is not None:
+            raise InputError("--delta goes with --epsilon: pass both, or neither.")
+        return None
+    if delta is None:
+        delta = study.ledger.budget.delta or 1e-6
+    return Budget(epsilon=epsilon, delta=delta)
 
 
 def _open(url: str) -> Study:
@@ -155,9 +201,12 @@ def _show(state: StudyState) -> None:
         ["state", state.stage],
         ["rounds asked", f"{state.asked:,} of {state.horizon:,}"],
         ["budget", state.budget],
-        ["the release spends", f"{state.release_budget}, in {times}"],
-        ["spent", f"{state.counted_in}={state.spent:.6g}"],
-        ["left", f"{state.counted_in}={state.remaining:.6g}"],
+        [
+            "the release spent" if state.released else "a release spends",
+            f"{state.release_budget}, in {times}",
+        ],
+        ["spent", state.spent_text],
+        ["left", state.left_text],
         ["protects", whom],
     ]
     table("Study", ["", ""], rows)

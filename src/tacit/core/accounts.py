@@ -15,14 +15,16 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from tacit.core.budget import GAUSSIAN, UNITS, ZCDP, Budget
+from tacit.core.budget import GAUSSIAN, PURE, UNITS, ZCDP, Budget, epsilon_of_rho
 from tacit.core.cohorts import Cohort
+from tacit.core.curve import gaussian_epsilon
 from tacit.core.events import Event, Gaussian, price
 from tacit.errors import BudgetError, StateError
 
 metadata = sa.MetaData()
 EVERYBODY = ""  # the name of the account that a ledger without cohorts has
 MANY = 500  # members looked up by one statement
+NOTHING = 16  # whole units that rounding may leave of a budget which was spent: texts say "nothing"
 
 terms_table = sa.Table(
     "tacit_account",
@@ -67,6 +69,12 @@ class Account:
     def remaining(self) -> int:
         return self.cap - self.spent
 
+    def texts(self, budget: Budget) -> list[str]:
+        """What was spent and what is left, in the words of the budget. What rounding leaves over is
+        nothing."""
+        left = self.remaining if self.remaining > NOTHING else 0
+        return [amount_text(units, self.measure, budget) for units in (self.spent, left)]
+
     def paying(self, event: Event, budget: Budget) -> Account:
         """This account in the measure in which it counts if this event is charged next.
 
@@ -88,6 +96,19 @@ class Account:
 def cost_of(event: Event, measure: str) -> int:
     """The price in whole units, rounded up."""
     return math.ceil(price(event, measure) * UNITS)
+
+
+def amount_text(units: int, measure: str, budget: Budget) -> str:
+    """An amount of an account in the words of its budget: as epsilon, at its delta, where it has
+    one. The rho beside it is what adds up."""
+    if not units:
+        return "nothing"
+    amount = min(units, 10**300) / UNITS  # no float holds more
+    if measure == PURE or budget.epsilon is None:
+        return f"{'epsilon' if budget.pure else 'rho'}={amount:.6g}"
+    convert = gaussian_epsilon if measure == GAUSSIAN else epsilon_of_rho
+    epsilon = convert(amount, budget.delta)
+    return f"epsilon={epsilon:.4g} at delta={budget.delta:g} (rho={amount:.4g})"
 
 
 def cap_of(budget: Budget, measure: str) -> int:

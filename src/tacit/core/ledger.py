@@ -33,6 +33,7 @@ from tacit.core.accounts import (
     account_of,
     accounts_in,
     adopted,
+    amount_text,
     cap_of,
     cohorts_table,
     cost_of,
@@ -350,9 +351,7 @@ class Ledger:
         return perform(self._engine, attempt)
 
     def __repr__(self) -> str:
-        name = measured_in(self.budget)
-        spent = f"{name}={self.spent:.6g}"
-        left = f"{name}={self.remaining:.6g}"
+        spent, left = min(self.accounts(), key=lambda account: account.remaining).texts(self.budget)
         return f"Ledger({self.budget}, spent {spent}, left {left})"
 
 
@@ -374,13 +373,10 @@ def measured_in(budget: Budget) -> str:
 
 
 def _refusal(account: Account, asked: int, budget: Budget) -> str:
-    name = measured_in(budget)
-    spent = account.spent / UNITS
-    wanted = min(asked, 10**300) / UNITS  # no float holds more
-    left = account.remaining / UNITS
+    spent, left = account.texts(budget)
+    wanted = amount_text(asked, account.measure, budget)
     whose = "" if account.cohort is None else f" of cohort {account.cohort.name!r}"
     return (
-        f"the budget{whose} ({budget}) does not cover this: spent {name}={spent:.6g}, asked "
-        f"{name}={wanted:.6g}, left {name}={left:.6g} of {account.cap / UNITS:.6g}; a released "
-        "policy can be reused for free."
+        f"the budget{whose} ({budget}) does not cover this: spent {spent}, asked {wanted}, left "
+        f"{left}; a released policy can be reused for free."
     )

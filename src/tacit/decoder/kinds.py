@@ -19,7 +19,7 @@ def kinds(kernel: Kernel, columns: int) -> list[Kernel]:
     same order."""
     own = spread(kernel, columns)
     found = [own]
-    for relative in (*(_smooth(own, nu) for nu in SMOOTHNESS), *_additive(own)):
+    for relative in (*(_smooth(own, nu) for nu in SMOOTHNESS), *additive(own)):
         if relative not in found:
             found.append(relative)
     return found
@@ -34,7 +34,7 @@ def _smooth(kernel: Kernel, nu: float | None) -> Kernel:
     return map_leaves(kernel, change)
 
 
-def _additive(kernel: Kernel) -> list[Kernel]:
+def additive(kernel: Kernel) -> list[Kernel]:
     """k_X(x, x') mean_j k_j(c_j, c_j'): each context acts on the best action by itself."""
     if not isinstance(kernel, Separable):
         return []

@@ -156,5 +156,10 @@ def choose_landmarks(problem: Problem, floor: float, rank: int, rng: np.random.G
     nothing can be learned.
     """
     pool = problem.public_points(max(4096, 6 * rank), rng)
-    chosen, _ = pivots(problem.k, pool, most=rank, tolerance=min(0.3 * floor, 0.05), rng=rng)
+    chosen, _ = pivots(problem.k, pool, most=rank, tolerance=tolerance(floor), rng=rng)
     return pool[chosen]
+
+
+def tolerance(floor: float) -> float:
+    """What landmarks may leave unexplained of the kernel (see `choose_landmarks`)."""
+    return min(0.3 * floor, 0.05)

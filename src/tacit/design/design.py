@@ -22,7 +22,7 @@ from tacit.design.building import assemble
 from tacit.design.choices import choose_layout, pass_budget
 from tacit.design.features import Features, KernelMap, Moments, shrinkage
 from tacit.design.layout import Layout
-from tacit.design.options import DesignOptions
+from tacit.design.options import DesignOptions, require_rounds
 from tacit.design.release import Release
 from tacit.errors import InputError
 from tacit.kernels import one_by_one, sees_batches
@@ -85,8 +85,8 @@ class Design:
         pass over the same records, which is more accurate (see `tacit.refine`).
         """
         options = options or DesignOptions()
-        _check(horizon, budget, passes)
-        horizon = int(horizon)  # NumPy's integers cannot be written as JSON
+        horizon = require_rounds(horizon)
+        _check(budget, passes)
         private_sum(Encoding(size=1, horizon=horizon), unit)  # an unknown unit fails here
         passes = int(passes)
         if budget.pure or options.plain:
@@ -427,11 +427,7 @@ def _generator(rng: Any) -> np.random.Generator:
     raise InputError(f"rng must be a numpy Generator or a non-negative seed, got {rng!r}.")
 
 
-def _check(horizon: Any, budget: Any, passes: Any) -> None:
-    if not isinstance(horizon, int | np.integer) or horizon < 1:
-        raise InputError(
-            f"horizon must be a whole number of rounds of at least 1, got {horizon!r}."
-        )
+def _check(budget: Any, passes: Any) -> None:
     if not isinstance(budget, Budget):
         raise InputError(
             f"budget must be a tacit.Budget, got {budget!r}: write Budget(epsilon=1.0, delta=1e-6)."

@@ -82,5 +82,16 @@ class DesignOptions:
         return np.random.default_rng(self.seed)
 
 
+def require_rounds(horizon: Any) -> int:
+    """A number of rounds as one of Python's integers (NumPy's cannot be written as JSON); anything
+    else is an error."""
+    if not _whole(horizon) or horizon < 1:
+        raise InputError(
+            f"horizon must be a whole number of rounds of at least 1, got {horizon!r}: pass an "
+            "int, such as 5000."
+        )
+    return int(horizon)
+
+
 def _whole(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)

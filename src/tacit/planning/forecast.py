@@ -15,7 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tacit._typing import Floats
 from tacit.core import Budget
+from tacit.decoder.evidence import LENGTH_REACH, STRETCH
+from tacit.decoder.kinds import additive, kinds
 from tacit.decoder.observations import LinearObservation
 from tacit.design import Design, DesignOptions
 from tacit.design.choices import (
@@ -27,14 +30,16 @@ from tacit.design.choices import (
     most_levels,
     noise_rho,
     pass_budgets,
+    tolerance,
 )
-from tacit.design.features import clipped
+from tacit.design.features import Features, clipped
+from tacit.design.options import require_rounds
 from tacit.design.public import public_total
 from tacit.design.tuning import choose_tau, influence_quantile
 from tacit.errors import InputError
 from tacit.kernels import Kernel
+from tacit.kernels.ard import action_lengthscales, spread, with_lengthscales
 from tacit.kernels.ard import lengthscales as lengthscales_of
-from tacit.kernels.ard import spread, with_lengthscales
 from tacit.planning.simulation import Simulation
 from tacit.problem import Problem
 from tacit.progress import Progress, silent
@@ -45,6 +50,12 @@ LEAST = 500  # and on so many where the kernel has as many to tell
 TRUTHS = 4  # kernels that stand for a range of lengthscales
 MOST_ROUNDS = 10**9
 REPORTING_DELTA = 1e-6  # where the budget states none
+# Where less of the kernel than this is explained by all points that functions are drawn on, nobody
+# could learn its functions: the forecast is for its relatives.
+EXPLAINED = 0.5
+EXPLAINED_AT = 1024  # public points
+OWN = "kernel"
+RELATIVES = "relatives"
 SMALLEST_EPSILON = 1e-3
 LARGEST_EPSILON = 100.0
 
@@ -67,6 +78,7 @@ class Forecast:
     effective_dimension: float
     noise: float
     limited_by: str
+    prior: str = OWN  # which reward functions it is about: those of the kernel, or of its relatives
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -88,23 +100,22 @@ def plan(
     `options.signal` and `options.noise` are guesses of the standard deviations of the reward
     function and of rewards around it, in units of half the reward range. `lengthscales=(low, high)`
     says in which range the true ones may lie where that is not known well; the problem's own are
-    taken as true otherwise. `passes` is how often the release will read the records (see
+    taken as true otherwise. In so many dimensions that no study could learn functions of the
+    problem's own kernel, they are those of its relatives, which a fit finds by itself (see
+    `relatives`). `passes` is how often the release will read the records (see
     `tacit.refine`). `rng` draws public coins; the default makes plans repeatable.
     """
-    if not isinstance(horizon, int | np.integer) or horizon < 1:
-        raise InputError(
-            f"horizon must be a whole number of rounds of at least 1, got {horizon!r}."
-        )
+    horizon = require_rounds(horizon)
     options = options or DesignOptions()
     generator = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(rng)
-    truths = _truths(problem, lengthscales)
-    return Plan(problem, int(horizon), budget, generator, truths, passes, options, progress)
+    truths = None
+    if lengthscales is not None:
+        truths = _truths(problem, lengthscales)
+    return Plan(problem, horizon, budget, generator, truths, passes, options, progress)
 
 
-def _truths(problem: Problem, lengthscales: Sequence[float] | None) -> list[Kernel]:
-    """The kernels that reward functions are drawn from."""
-    if lengthscales is None:
-        return [problem.k]
+def _truths(problem: Problem, lengthscales: Sequence[float]) -> list[Kernel]:
+    """The kernels that reward functions are drawn from, over a range of lengthscales."""
     try:
         low, high = (float(value) for value in lengthscales)
     except (TypeError, ValueError):
@@ -125,6 +136,29 @@ def _truths(problem: Problem, lengthscales: Sequence[float] | None) -> list[Kern
     ]
 
 
+def relatives(problem: Problem) -> list[Kernel]:
+    """Kernels of simpler functions that the decoder finds by their evidence: contexts matter less
+    than the kernel says, all together or each by itself. There may be none."""
+    kernels = kinds(problem.k, problem.dimension)
+    actions = action_lengthscales(kernels[0], problem.actions.dimension)
+    own = lengthscales_of(kernels[0])
+    found: list[Kernel] = []
+    for kernel in (kernels[0], *additive(kernels[0])):
+        for stretch in (STRETCH, LENGTH_REACH):
+            longer = [math.exp(stretch) * value for value in own[actions:]]
+            relative = with_lengthscales(kernel, own[:actions] + longer)
+            if relative not in (kernels[0], *found):
+                found.append(relative)
+    return found
+
+
+def _explained(problem: Problem, points: Floats, rng: np.random.Generator) -> float:
+    """The part of the kernel's variance at public points that its values on `points` explain."""
+    public = problem.public_points(EXPLAINED_AT, rng)
+    phi = Features.on(problem.k, points)(public)
+    return float(np.sum(phi * phi) / np.sum(problem.k.diagonal(public)))
+
+
 class _Releases(NamedTuple):
     """`tau` and clip of the first pass; all passes with and without privacy noise."""
 
@@ -143,7 +177,7 @@ class Plan:
         horizon: int,
         budget: Budget,
         rng: np.random.Generator,
-        truths: Sequence[Kernel],
+        truths: Sequence[Kernel] | None,
         passes: int,
         options: DesignOptions,
         progress: Progress = silent,
@@ -160,6 +194,14 @@ class Plan:
         most = max(FINER * self._rank, LEAST)
         points = choose_landmarks(problem, 1.0 / (30 * horizon), most, rng)
         progress("placing landmarks", 1, 2)
+        self.prior = OWN
+        if truths is None:
+            truths = [problem.k]
+            simpler = relatives(problem)
+            if simpler and _explained(problem, points, rng) < EXPLAINED:
+                truths = simpler
+                self.prior = RELATIVES
+                points = points[: max(2 * self._rank, LEAST)]  # simpler functions need no more
         landmarks = points[: self._rank]
         finer = points[self._rank :]
         self._simulation = Simulation(problem, landmarks, finer, truths, options.signal, rng)
@@ -186,7 +228,6 @@ class Plan:
         nonprivate = float(np.mean(simulation.errors(planned.exact)))
         uniform = simulation.uniform_error
         error = float(np.mean(errors))
-        d = simulation.d
         needed = self._needed(tau / rounds)
         q = simulation.influences(rounds, tau)
         influence = float(np.sqrt(np.mean(np.sum(clipped(q, s) ** 2, axis=1))))
@@ -206,10 +247,18 @@ class Plan:
             tau=tau,
             clip=s,
             public_points=public_total(needed),
-            effective_dimension=float(np.sum(rounds * d / (rounds * d + tau))),
+            effective_dimension=self._resolved(planned, rounds),
             noise=2.0 * s * multipliers[0] * influence * self._unit,
             limited_by=self._limit(error, nonprivate, uniform),
+            prior=self.prior,
         )
+
+    def _resolved(self, planned: _Releases, rounds: int) -> float:
+        """How many directions of the reward function the rounds tell something about."""
+        if self.prior == RELATIVES:
+            return self._simulation.resolved(planned.private)
+        d = self._simulation.d
+        return float(np.sum(rounds * d / (rounds * d + planned.tau)))
 
     def _multipliers(self, budget: Budget) -> list[float]:
         """Of the privacy noise in each pass."""
@@ -308,6 +357,13 @@ class Plan:
             "nothing": "There is little left to gain.",
         }[f.limited_by]
         low, high = f.band
+        about = []
+        if f.prior == RELATIVES:
+            about = [
+                "Functions of the problem's own kernel have too many dimensions to be learned by "
+                "any study: this is about simpler ones, to which contexts matter less, or one by "
+                "one, and which a fit finds by itself."
+            ]
         return "\n".join(
             [
                 f"With {f.rounds} rounds and {self.budget} the policy should lose "
@@ -315,11 +371,12 @@ class Plan:
                 f"(90 % of reward functions: {low:.3g} to {high:.3g}).",
                 f"Random actions lose {f.uniform_error:.3g}; the same rounds without privacy "
                 f"{f.nonprivate_error:.3g}.",
-                f"The rounds resolve {f.effective_dimension:.0f} directions of the kernel (rank "
+                f"The rounds resolve {f.effective_dimension:.3g} directions of the kernel (rank "
                 f"{f.rank}, tau {f.tau:.3g}, "
                 f"clip {f.clip:.3g}); privacy adds noise of {f.noise:.3g} to a prediction before "
                 "it is "
                 "smoothed.",
+                *about,
                 why,
             ]
         )
@@ -349,8 +406,12 @@ class Plan:
         return (high - low) / 2
 
     def _needed(self, floor: float) -> int:
-        """How many directions stand above what the regularisation shrinks away."""
-        return min(self._rank, int(np.sum(self._simulation.d > 0.01 * floor)))
+        """How many landmarks the design will have: what they leave unexplained is well below what
+        the regularisation shrinks away (see `choose_landmarks`)."""
+        enough = self._simulation.unexplained_kernel <= tolerance(floor)
+        if not enough.any():
+            return self._simulation.rank
+        return int(enough.argmax()) + 1
 
     def _limit(self, error: float, nonprivate: float, uniform: float) -> str:
         if error < 0.01 * uniform:

@@ -55,6 +55,9 @@ class Simulation:
         features = Features.on(problem.k, landmarks)
         points = problem.public_points(max(POINTS, POINTS_EACH * len(landmarks)), rng)
         Phi = features(points)
+        # what so many landmarks, the first ones, leave unexplained of the kernel
+        whole = float(np.mean(problem.k.diagonal(points)))
+        self.unexplained_kernel = whole - np.cumsum(np.mean(Phi * Phi, axis=0))
         d, V = linalg.eigh(Phi.T @ Phi / len(Phi))
         self.d = np.maximum(d, 0.0)
         self.Phi = Phi @ V
@@ -153,6 +156,16 @@ class Simulation:
             learned = v**2 * float(np.sum(self.d * np.sum(half * half, axis=0)))
             variance.append(v - learned)  # kernels are 1 on the diagonal
         return max(float(np.mean(variance)), 0.0) ** 0.5
+
+    def resolved(self, passes: Sequence[LinearObservation]) -> float:
+        """How many directions of the functions the passes tell something about."""
+        seen = combined(innovations(passes))
+        found = []
+        for B in self._roots:
+            H = seen.A @ B
+            told = self._prior * linalg.eigh(H @ H.T)[0]
+            found.append(float(np.sum(np.maximum(told, 0.0) / (1.0 + np.maximum(told, 0.0)))))
+        return float(np.mean(found))
 
     def influences(self, rounds: int, tau: float) -> Floats:
         """q at the public points."""

@@ -36,6 +36,7 @@ def release_decision(
     For more than a handful of decisions a policy is the better buy: `statistic.release` pays once
     for all of them.
     """
+    statistic.require_records()
     design = statistic.design
     problem = design.problem
     table = records(context, problem.contexts.names, "the context", single=True)

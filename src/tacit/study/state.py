@@ -13,9 +13,10 @@ class StudyState:
     |---|---|
     | `asked`, `horizon` | rounds asked, and the most that can be |
     | `budget` | what may be spent in all, as text |
-    | `release_budget` | what the release spends of it; the rest is for single decisions |
+    | `release_budget` | what the release spent, or would spend now, as text |
     | `counted_in` | what the ledger counts: "rho" or "epsilon" |
-    | `spent`, `remaining` | how much of it |
+    | `spent`, `remaining` | how much of it, by the release and by single decisions together |
+    | `spent_text`, `left_text` | the same in the words of the budget |
     | `closed` | a release was begun: no more rounds are asked |
     | `released` | the policy is there: `Study.release` returns it free of charge |
     | `unit` | who is protected: one "record", or one "user" with all of their records |
@@ -29,6 +30,8 @@ class StudyState:
     counted_in: str
     spent: float
     remaining: float
+    spent_text: str
+    left_text: str
     closed: bool
     released: bool
     unit: str

@@ -57,7 +57,9 @@ _study = Table(
     Column("created", Float, nullable=False),
     Column("closed", Integer),  # the number of rounds at release; no round is asked after it is set
 )
-_passes = Table(  # the designs of passes after the first, once the one before was released
+# The designs of passes after the first, once the one before was released. Row 1 says what the
+# release spends where that is not what was planned: the rest of the first design stays.
+_passes = Table(
     "tacit_passes",
     metadata,
     Column("number", Integer, primary_key=True, autoincrement=False),
@@ -191,8 +193,12 @@ class Store:
         """The number of rounds asked."""
         return perform(self.engine, _asked)
 
-    def close(self) -> int:
-        """Fixes the number of rounds, once and for all, and returns it."""
+    def close(self, spends: dict[str, Any] | None = None) -> int:
+        """Fixes the number of rounds, once and for all, and returns it.
+
+        `spends` is the budget of the release where it is not the planned one. It is written down
+        with the closing, or not at all if another process closed the study before.
+        """
 
         def attempt(connection: Connection) -> int:
             closed = connection.execute(select(_study.c.closed)).scalar_one()
@@ -203,6 +209,8 @@ class Store:
                         "there is nothing to release yet: ask and tell at least one round first."
                     )
                 connection.execute(update(_study).values(closed=closed))
+                if spends is not None:
+                    connection.execute(insert(_passes).values(_pass(1, spends, {})))
             return int(closed)
 
         return perform(self.engine, attempt, queue=_study)
@@ -222,16 +230,24 @@ class Store:
         return json.loads(row.design), _unpack(bytes(row.arrays))
 
     def keep_design_of_pass(
-        self, number: int, facts: dict[str, Any], arrays: dict[str, Floats]
+        self,
+        number: int,
+        facts: dict[str, Any],
+        arrays: dict[str, Floats],
+        instead_of: dict[str, Any] | None = None,
     ) -> tuple[dict[str, Any], dict[str, Floats]]:
         """Writes it down unless another process did, and returns what is written: all processes go
-        on with the same design."""
-        row = {"number": number, "design": json.dumps(facts), "arrays": _pack(arrays)}
-        there = select(_passes.c.number).where(_passes.c.number == number)
+        on with the same design. One that is there is replaced only if its facts are `instead_of`.
+        """
+        row = _pass(number, facts, arrays)
+        this = _passes.c.number == number
 
         def attempt(connection: Connection) -> None:
-            if connection.execute(there).one_or_none() is None:
+            there = connection.execute(select(_passes.c.design).where(this)).scalar_one_or_none()
+            if there is None:
                 connection.execute(insert(_passes).values(row))
+            elif instead_of is not None and json.loads(there) == instead_of:
+                connection.execute(update(_passes).where(this).values(row))
 
         perform(self.engine, attempt, queue=_study)
         kept = self.design_of_pass(number)
@@ -280,6 +296,10 @@ def _asked(connection: Connection) -> int:
     """Rounds are numbered from 1 without gaps, so the largest number is how many there are."""
     largest = func.coalesce(func.max(_rounds.c.number), 0)
     return int(connection.execute(select(largest)).scalar_one())
+
+
+def _pass(number: int, facts: dict[str, Any], arrays: dict[str, Floats]) -> dict[str, Any]:
+    return {"number": number, "design": json.dumps(facts), "arrays": _pack(arrays)}
 
 
 def _bytes(row: Floats) -> bytes:

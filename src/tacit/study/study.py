@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tacit._typing import Floats
-from tacit.core import Budget, Ledger
+from tacit.core import Budget, Ledger, release_event
+from tacit.core.accounts import NOTHING
+from tacit.core.budget import PURE, UNITS
+from tacit.core.curve import gaussian_epsilon
 from tacit.core.database import connect
 from tacit.core.ledger import measured_in
 from tacit.design import Design, DesignOptions
+from tacit.design.choices import pass_budget
 from tacit.domains import record_points
-from tacit.errors import InputError, StateError
+from tacit.errors import BudgetError, InputError, RequestConflictError, StateError
 from tacit.passes import release_on, release_passes, requests, require_room
+from tacit.planning import Plan, plan
 from tacit.policy import Policy
 from tacit.problem import Problem
 from tacit.progress import Progress, silent
@@ -137,14 +144,19 @@ class Study:
     def state(self) -> StudyState:
         """Where the study stands: what is public, and nothing else."""
         closed = self._store.closed()
+        budget = self._begun().total_budget if closed else self._release_budget()
+        least = min(self.ledger.accounts(), key=lambda account: account.remaining)
+        spent, left = least.texts(self.ledger.budget)
         return StudyState(
             asked=self.asked,
             horizon=self.horizon,
             budget=str(self.ledger.budget),
-            release_budget=str(self.design.total_budget),
+            release_budget=_in_words(budget, self.ledger.budget),
             counted_in=measured_in(self.ledger.budget),
             spent=self.ledger.spent,
             remaining=self.ledger.remaining,
+            spent_text=spent,
+            left_text=left,
             closed=closed,
             # somebody else who spends from this ledger may have taken the same name
             released=closed and self.ledger.stored(RELEASE) is not None,
@@ -173,6 +185,11 @@ class Study:
         actions = self.problem.actions
         if users is None and self.design.unit == "user":
             raise InputError("this study protects users: say whose round it is with user=...")
+        if users is not None and self.design.unit == "record":
+            raise InputError(
+                "this study protects single rounds, which have no users: leave user out, or create "
+                'it with unit="user".'
+            )
         names = None if users is None else labels(users, len(points), "users")
         drawn = actions.sample_points(len(points), self._rng or np.random.default_rng())
         ids = self._store.ask(points, drawn, names, self.horizon)
@@ -206,19 +223,53 @@ class Study:
             {id: None if np.isnan(y) else float(y) for id, y in zip(ids, scaled, strict=True)}
         )
 
-    def release(self, progress: Progress = silent) -> Policy:
-        """Closes the study, spends its budget and returns the policy.
+    def release(self, budget: Budget | None = None, *, progress: Progress = silent) -> Policy:
+        """Closes the study, spends `budget` and returns the policy.
 
-        Called again, here or in another process, it returns the same policy and charges nothing.
+        Without a `budget` it spends what was planned or, where single decisions have left less than
+        that, all that is left. What it spends is written down before anything is charged: called
+        again, here or in another process, it returns the same policy and charges nothing.
+
+        The policy states what the release itself promises. The study's ledger counts it together
+        with all single decisions (`Study.state`).
         """
-        if not self._store.closed():
-            require_room(self.ledger, self.design, RELEASE)  # a refusal leaves the study open
-        rounds = self._store.close()
-        return release_passes(
-            self.design,
-            collect=partial(self._statistic, rounds, progress),
+        design = self._settled(budget)
+        policy = release_passes(
+            design,
+            collect=partial(self._statistic, self._store.close(), progress),
             release=release_on(self.ledger, RELEASE),
             following=partial(self._following, progress),
+        )
+        delta = self.ledger.budget.delta
+        if design.total_budget.rho is None or not delta:
+            return policy
+        promise = policy.guarantee
+        epsilon = gaussian_epsilon(promise.rho, delta)
+        return replace(policy, guarantee=replace(promise, epsilon=epsilon, delta=delta))
+
+    def plan(self, budget: Budget | None = None, *, progress: Progress = silent) -> Plan:
+        """What a release now would be worth: the plan for the rounds so far and for `budget`, by
+        default what `release` would spend. Free."""
+        rounds = self.asked
+        if not rounds:
+            raise StateError(
+                "there are no rounds to plan with yet: ask at least one, or plan with tacit.plan."
+            )
+        layout = self.design.layout
+        options = DesignOptions(
+            rank=self.design.rank,
+            context_share=layout.context_share,
+            plain=not layout.square_share,
+        )
+        if budget is None:
+            budget = self._begun().total_budget if self._store.closed() else self._release_budget()
+        return plan(
+            self.problem,
+            horizon=rounds,
+            budget=budget,
+            passes=self.design.passes_left + 1,
+            options=options,
+            progress=progress,
         )
 
     def release_decision(
@@ -249,6 +300,84 @@ class Study:
             candidates=candidates,
         )
 
+    def _release_budget(self) -> Budget:
+        """What a release would spend now: what was planned, or all that is left if that is less."""
+        planned = self.design.total_budget
+        divided = self.ledger.accounts()[0].cohort is not None  # a release of all says why not
+        if planned.pure or divided or self._has_room(*requests(self.design, RELEASE).values()):
+            return planned
+        # where nothing is left, the refusal of what was planned says so
+        return self._rest() or planned
+
+    def _rest(self) -> Budget | None:
+        """What is left, as a budget; None if that is nothing but rounding."""
+        account = min(self.ledger.accounts(), key=lambda account: account.remaining)
+        if account.remaining <= NOTHING or account.measure == PURE:
+            return None
+        rho = account.remaining / UNITS
+        if Fraction(rho) * UNITS > account.remaining:  # above 2^53 units
+            rho = math.nextafter(rho, 0.0)
+        return Budget(rho=rho)
+
+    def _has_room(self, *budgets: Budget) -> bool:
+        """Whether the ledger has room for releases that spend so much."""
+        measure = self.ledger.account().measure
+        events = [release_event(self.design.encoding, budget, measure) for budget in budgets]
+        try:
+            self.ledger.require_room(*events)
+        except BudgetError:
+            return False
+        return True
+
+    def _settled(self, budget: Budget | None) -> Design:
+        """The design of the first pass, with what the release spends written down. A refusal leaves
+        an open study open."""
+        if budget is not None and not isinstance(budget, Budget):
+            raise InputError(
+                f"budget must be a tacit.Budget, got {budget!r}: write release(Budget(0.5, 1e-6))."
+            )
+        if not self._store.closed():
+            self._close(budget or self._release_budget())
+        design = self._begun()
+        first = next(iter(requests(design, RELEASE)))
+        if self._never_paid(first, design):
+            kept = self._store.design_of_pass(1)
+            spends = asdict(budget or self._release_budget())
+            self._store.keep_design_of_pass(1, spends, {}, instead_of=kept and kept[0])
+            design = self._begun()
+        if budget is not None and budget != design.total_budget:
+            raise RequestConflictError(
+                f"the release of this study was begun with {design.total_budget}, not with "
+                f"{budget}: call release() without a budget to go on with it."
+            )
+        return design
+
+    def _close(self, budget: Budget) -> None:
+        """Closes the study for a release that spends so much, unless another process closes it."""
+        planned = self.design.total_budget
+        try:
+            require_room(self.ledger, _spending(self.design, budget), RELEASE)
+        except BudgetError:
+            if self._store.closed():
+                return
+            raise
+        self._store.close(None if budget == planned else asdict(budget))
+
+    def _begun(self) -> Design:
+        """The design of the first pass of a study that is closed."""
+        kept = self._store.design_of_pass(1)
+        if kept is None:
+            return self.design
+        return _spending(self.design, Budget(**kept[0]))
+
+    def _never_paid(self, request: str, design: Design) -> bool:
+        """Whether a pass was not charged and never can be: what was spent only grows. A decision
+        that was begun before the study was closed may have taken what the pass was to spend.
+
+        The order matters: there may be no room because another process has charged this pass.
+        """
+        return not self._has_room(design.budget) and self.ledger.receipt(request) is None
+
     def _following(self, progress: Progress, policy: Policy) -> Design:
         """The design of the next pass. It is written down before it is used, so that a release
         that goes on after a crash, or in another process, uses the same."""
@@ -257,7 +386,14 @@ class Study:
         if kept is None:
             design = refine(policy, progress=progress)
             kept = self._store.keep_design_of_pass(number, design.facts(), design.arrays())
-        return Design.restore(self.problem, *kept)
+        design = Design.restore(self.problem, *kept)
+        rest = self._rest()
+        if rest is not None and self._never_paid(next(iter(requests(design, RELEASE))), design):
+            smaller = refine(policy, budget=rest, progress=progress)
+            facts = smaller.facts()
+            kept = self._store.keep_design_of_pass(number, facts, smaller.arrays(), kept[0])
+            design = Design.restore(self.problem, *kept)
+        return design
 
     def _statistic(
         self, rounds: int, progress: Progress = silent, design: Design | None = None
@@ -271,6 +407,21 @@ class Study:
 
     def __repr__(self) -> str:
         return f"Study({self.state})"
+
+
+def _spending(design: Design, budget: Budget) -> Design:
+    """The design of a first pass, for passes that spend another budget together."""
+    if budget == design.total_budget:
+        return design
+    return replace(design, budget=pass_budget(budget, design.passes_left + 1), total_budget=budget)
+
+
+def _in_words(budget: Budget, stated: Budget) -> str:
+    """A budget as text, in the words in which the ledger's budget was stated."""
+    if budget.rho is None or not stated.delta:
+        return str(budget)
+    epsilon = budget.as_epsilon(stated.delta)
+    return f"epsilon={epsilon:.4g} at delta={stated.delta:g} ({budget})"
 
 
 def _require_release(ledger: Ledger, design: Design) -> None:
