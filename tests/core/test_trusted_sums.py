@@ -30,9 +30,11 @@ from tacit.core.release import RELATIONS
 from tacit.design import Design, DesignOptions
 from tacit.design.choices import choose_layout
 from tacit.design.features import shrinkage
+from tacit.design.layout import Layout
 from tacit.logs import pieces
 from tacit.numerics.engine import NUMPY
 from tacit.residual import Residual
+from tacit.residual.target import Response
 from tacit.statistic import propensity_weights
 
 DESIGN = small_design()
@@ -182,53 +184,95 @@ def longest2(rows: Any) -> float:
 
 
 def problems() -> list[tacit.Problem]:
-    """With and without a generator, with advantages, with labels beside numbers."""
+    """With and without a generator, with advantages, with labels beside numbers in actions and in
+    contexts."""
     plain = small_problem()
     mixed = tacit.Mixed([plain.contexts, tacit.Categories(["a", "b", "c"], name="kind")])
+    both = tacit.Mixed([plain.actions, tacit.Categories(["x", "y"], name="arm")])
     sample = PublicSample({"age": [30.0, 60.0], "weight": [60.0, 80.0]})
     return [
         plain,
         replace(plain, generator=sample),
         replace(plain, advantage=True),
+        replace(plain, actions=both),
         replace(plain, contexts=mixed),
     ]
+
+
+def layouts(problem: tacit.Problem, landmarks: Floats) -> list[Layout]:
+    """Of first, of last and of plain passes, with several shares for the counts of contexts."""
+    found = []
+    for share in (None, 0.0, 0.05, 0.5, 0.89):
+        for plain, last in ((False, True), (False, False), (True, True)):
+            options = DesignOptions(context_share=share, plain=plain)
+            found.append(choose_layout(problem, landmarks, BUDGET, options, last=last))
+    return found
+
+
+def long_influences(rng: np.random.Generator) -> Floats:
+    """Influences of every size; the last one is clipped by every clip that is tried."""
+    q = rng.normal(size=(64, 6)) * np.geomspace(1e-3, 1e3, 64)[:, None]
+    q[-1] *= 100.0 / np.linalg.norm(q[-1])
+    return q
 
 
 def test_the_shares_of_a_row_add_up_to_one() -> None:
     """For every layout, at the records that write most. The core would shrink more, and all records
     with it."""
     rng = np.random.default_rng(0)
-    q = rng.normal(size=(64, 6)) * np.geomspace(1e-3, 1e3, 64)[:, None]
-    q[-1] *= 100.0 / np.linalg.norm(q[-1])
+    q = long_influences(rng)
     for problem in problems():
-        contexts = problem.contexts.sample_points(64, rng)
-        for share in (None, 0.0, 0.05, 0.5, 0.89):
-            for plain, last in ((False, True), (False, False), (True, True)):
-                options = DesignOptions(context_share=share, plain=plain)
-                layout = choose_layout(problem, 6, BUDGET, options, last=last)
-                for clip in (0.01, 1.0):
-                    for y in (-1.0, 1.0):
-                        rows = layout.rows(
-                            q, shrinkage(q, clip) / clip, np.full(64, y), contexts, np.ones(64)
-                        )
-                        assert rows.shape == (64, layout.size)
-                        assert longest2(rows) <= 1 + 1e-9, (
+        points = problem.public_points(64, rng)
+        found = layouts(problem, points[:6])
+        assert {layout.histogram_share > 0 for layout in found} == {True, False}
+        assert {layout.play is None for layout in found} == {True, False}
+        for layout in found:
+            for clip in (0.01, 1.0):
+                for y in (-1.0, 1.0):
+                    shrink = shrinkage(q, clip) / clip
+                    ones = np.ones(64)
+                    rows = layout.rows(q, shrink, y * ones, points, ones, ones)
+                    assert rows.shape == (64, layout.size)
+                    assert longest2(rows) <= 1 + 1e-9, "the blocks of a row add up to more than 1"
+                    assert longest2(rows) >= 1 - 1e-9, "a part of the budget is never used"
+
+
+def test_no_reward_residual_or_weight_makes_a_row_longer() -> None:
+    """Between the nodes of the histogram, with residuals beside rewards, and with weights of a log
+    in [0, 1]. A weight of 0 leaves the counts of contexts alone."""
+    rng = np.random.default_rng(1)
+    q = long_influences(rng)
+    shrink = shrinkage(q, 1.0)
+    for problem in problems():
+        points = problem.public_points(64, rng)
+        for layout in layouts(problem, points[:6]):
+            for weight in (0.0, 0.3, 1.0):
+                w = np.full(64, weight)
+                for residuals in (np.linspace(-1.0, 1.0, 64), rng.choice([-1.0, 1.0], 64)):
+                    for rewards in (None, -residuals, np.ones(64)):
+                        rows = layout.rows(q, shrink, residuals, points, np.ones(64), w, rewards)
+                        most = max(weight**2, weight**2 + (1 - weight**2) * layout.context_share)
+                        assert longest2(rows) <= most + 1e-9, (
                             "the blocks of a row add up to more than 1"
                         )
-                        assert longest2(rows) >= 1 - 1e-9, "a part of the budget is never used"
+            unknown = layout.rows(q, shrink, np.zeros(64), points, np.zeros(64), np.ones(64))
+            assert not unknown.any(), "a record that is not known adds something"
 
 
 def test_what_records_write_fits_into_the_ball_before_the_core_looks() -> None:
-    """For whole designs, for a second pass whose residuals are far outside of their clip too."""
+    """For whole designs, for a second pass whose residuals are far outside of their clip too, and
+    for records of every weight."""
     rng = np.random.default_rng(0)
     for problem in problems():
         design = small_two_passes(problem)
         points = np.vstack([problem.public_points(200, rng), design.features.U])
         second = replace(design, residual=residual_of(design, residual_clip=0.05))
+        ones = np.ones(len(points))
         for either in (design, second):
-            for y in (-1.0, 1.0):
-                rows = either.rows(points, np.full(len(points), y), np.ones(len(points)))
-                assert longest2(rows) <= 1 + 1e-9, "a record writes more than its share"
+            for y in (-1.0, -0.3, 1.0):
+                for weights in (None, rng.random(len(points))):
+                    rows = either.rows(points, y * ones, ones, weights)
+                    assert longest2(rows) <= 1 + 1e-9, "a record writes more than its share"
 
 
 def test_a_weighted_record_writes_no_more_than_one_of_weight_one() -> None:
@@ -255,7 +299,8 @@ def small_two_passes(problem: tacit.Problem) -> Design:
 def residual_of(design: Design, residual_clip: float) -> Residual:
     """What records add after a first pass that learned something."""
     weights = np.random.default_rng(1).normal(size=design.rank)
-    return Residual(weights, 0.0, residual_clip, 0.9)
+    response = Response(np.array([-1.0, 1.0]), np.array([0.9, 0.8]), np.array([0.0, 0.1]))
+    return Residual(weights, 0.2, residual_clip, response)
 
 
 def test_the_marginals_of_a_table_fit_into_the_ball_before_the_core_looks(tmp_path: Path) -> None:

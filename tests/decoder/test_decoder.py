@@ -15,10 +15,11 @@ from tacit import Budget
 from tacit._typing import Floats
 from tacit.contexts.cells import Cells, probabilities
 from tacit.decoder import LinearObservation, ReleaseParts
-from tacit.decoder.evidence import Evidence, choose
+from tacit.decoder.evidence import Evidence, Level, choose
 from tacit.decoder.kinds import kinds
 from tacit.design import Moments
-from tacit.design.layout import Layout
+from tacit.design.layout import Layout, hat
+from tacit.design.played import PlayCells
 from tacit.kernels import RBF, Categorical, Joint, Kernel, Matern, Separable
 from tacit.kernels.ard import action_lengthscales, lengthscales, spread, with_lengthscales
 
@@ -98,19 +99,31 @@ def test_counts_of_contexts_come_back_from_the_sum() -> None:
     domain = tacit.Mixed([tacit.Box([0, 0], [1, 1]), tacit.Categories(["a", "b", "c"], "kind")])
     cells = Cells(domain)
     assert cells.size == 12 + 12 + 3
-    layout = Layout(5, cells, 0.2, 0.01, 0.02)
+    actions = tacit.Mixed([tacit.Box([0], [1]), tacit.Categories(["x", "y"], "arm")])
     rng = np.random.default_rng(0)
     contexts = domain.sample_points(1000, rng)
+    points = np.hstack([actions.sample_points(1000, rng), contexts])
+    play = PlayCells.among(actions, contexts)
+    assert (play.groups, play.columns, play.size) == (3, 2, 3 * (6 + 2))
+    layout = Layout(5, cells, 0.2, play, 0.03, 0.04, 0.01, 0.02)
     y = rng.uniform(-1, 1, 1000)
+    rewards = rng.uniform(-1, 1, 1000)
+    weight = rng.random(1000)
     influence = rng.normal(size=(1000, 5))
     influence /= np.linalg.norm(influence, axis=1, keepdims=True)
-    rows = layout.rows(influence, np.ones(1000), y, contexts, np.ones(1000))
+    ones = np.ones(1000)
+    rows = layout.rows(influence, ones, y, points, ones, weight, rewards)
     assert np.linalg.norm(rows, axis=1).max() <= 1 + 1e-12
-    b, counts, rewards, squares = layout.split(rows.sum(axis=0))
-    assert counts is not None
-    assert np.allclose(b, influence.T @ y)
-    assert np.allclose(counts, cells.onehot(contexts).sum(axis=0))
-    assert (rewards, squares) == pytest.approx((np.sum(y), np.sum(y**2)))
+    found = layout.split(rows.sum(axis=0))
+    assert found.contexts is not None
+    assert found.play is not None
+    assert found.histogram is not None
+    assert np.allclose(found.influences, influence.T @ (weight * y))
+    assert np.allclose(found.contexts, cells.onehot(contexts).sum(axis=0))
+    assert np.allclose(found.play, weight @ play.onehot(points))
+    assert np.allclose(found.histogram, weight @ hat(y))
+    told = (found.mean, found.square)
+    assert told == pytest.approx((np.sum(weight * rewards), np.sum((weight * y) ** 2)))
 
 
 def test_the_learned_generator_follows_the_counts_and_ignores_noise() -> None:
@@ -257,20 +270,22 @@ def pairs(actions: Floats, contexts: Floats) -> list[Floats]:
 def test_the_mean_reward_is_not_taken_for_advantages(
     passes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Clipped influences are not centred over the actions: a decoder that forgets the mean reward
-    finds it in the sum."""
+    """Clipped influences are not centred over the actions: a decoder that forgets the level of the
+    rewards finds it in the sum."""
     aware = lost_advantage(passes, mean_reward=0.6)
     right = ReleaseParts.observation
 
     def forgetful(parts: ReleaseParts, moments: Moments) -> LinearObservation:
-        return right(replace(parts, mean_reward=0.0), moments)
+        cross = moments.cross.copy()
+        cross[:, -1] = 0.0
+        return right(parts, replace(moments, cross=cross))
 
     monkeypatch.setattr(ReleaseParts, "observation", forgetful)
     assert aware < 0.3 * lost_advantage.__wrapped__(passes, mean_reward=0.6)
 
 
 def test_two_passes_do_not_mind_the_mean_reward() -> None:
-    """The second compares rewards with their mean, too."""
+    """The second compares rewards with their level, too."""
     assert lost_advantage(2, mean_reward=0.6) < 3.0 * lost_advantage(2, mean_reward=0.0)
     assert lost_advantage(2, mean_reward=0.6) < 0.5 * lost_advantage(1, mean_reward=0.6)
 
@@ -296,9 +311,10 @@ def test_the_kind_of_kernel_is_told_by_the_evidence_when_it_is_clear() -> None:
     own = Separable(RBF((0.3,)), RBF((0.3,)), 1)
     rough = Separable(Matern(1.5, (0.3,)), Matern(1.5, (0.3,)), 1)
     M = 30.0 * np.eye(60)
+    level = Level(M @ np.ones(60), 0.25)
     for truth in (own, rough):
         f = 0.3 * np.linalg.cholesky(truth(U, U) + 1e-9 * np.eye(60)) @ rng.normal(size=60)
-        best = choose(kinds(own, 2), U, M, M @ f + rng.normal(size=60), 0.25)
+        best = choose(kinds(own, 2), U, M, M @ f + rng.normal(size=60), level)
         assert isinstance(best.kernel, Separable)
         assert isinstance(best.kernel.actions, type(truth.actions))
 
@@ -324,7 +340,7 @@ def test_the_gradient_of_the_evidence_is_the_slope_of_the_evidence() -> None:
     U = rng.random((30, 2))
     M = rng.normal(size=(12, 30))
     z = 3 * rng.normal(size=12)
-    evidence = Evidence(U, M, z, 0.25)
+    evidence = Evidence(U, M, z, Level(rng.normal(size=12), 0.25))
     kernel = spread(Separable(Matern(2.5, 0.3), RBF(0.5), 1), 2)
     x = np.log([0.2, 0.25, 0.6])
     _, slope = evidence._negative(kernel, x)

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from helpers import records, small_design
 from tacit import InputError, Policy
 from tacit.policy import folders, require_writable
+from tacit.policy.files import ARRAYS
 
 DESIGN = small_design(horizon=300, rank=6, public_points=300)
 OLD, NEW = (
@@ -194,8 +195,7 @@ def put_arrays(folder: Path, content: bytes) -> None:
 
 
 def npz(**change: Any) -> bytes:
-    names = ("landmarks", "weights", "reduction")
-    arrays = {name: getattr(OLD.posterior, name) for name in names} | change
+    arrays = {name: getattr(OLD.posterior, name) for name in ARRAYS} | change
     buffer = io.BytesIO()
     np.savez(buffer, **{name: array for name, array in arrays.items() if array is not None})
     return buffer.getvalue()
@@ -234,7 +234,12 @@ WRONG: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no landmarks": (
         lambda f: put_arrays(
             f,
-            npz(weights=np.zeros(0), landmarks=np.zeros((0, 3)), reduction=np.zeros((0, 0))),
+            npz(
+                weights=np.zeros(0),
+                landmarks=np.zeros((0, 3)),
+                reduction=np.zeros((0, 0)),
+                level_covariance=np.zeros(0),
+            ),
         ),
         "must be float64 of shape",
     ),
@@ -261,6 +266,14 @@ WRONG: dict[str, tuple[Callable[[Path], Any], str]] = {
     "posterior is a list": (
         lambda f: edit(f, lambda a: a.update(posterior=[])),
         "'posterior' must be a table",
+    ),
+    "a level without a number": (
+        lambda f: put_arrays(f, npz(level_covariance=np.full(6, np.inf))),
+        "array level_covariance has an entry that is not finite",
+    ),
+    "level varies by less than nothing": (
+        lambda f: edit(f, lambda a: a["posterior"].update(level_variance=-0.1)),
+        "level_variance must not be negative",
     ),
     "no scale": (lambda f: edit(f, lambda a: a["posterior"].pop("scale")), "lacks 'scale'"),
     "scale is NaN": (

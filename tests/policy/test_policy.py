@@ -19,8 +19,9 @@ from helpers import BUDGET, build_design, records, small_design, unit_problem
 from tacit import InputError, Policy
 from tacit.core import simulate_gaussian
 from tacit.decoder import decode
-from tacit.decoder.decoding import OFFSET
+from tacit.decoder.decoding import LEVEL_VARIANCE
 from tacit.design import Release
+from tacit.design.features import with_one
 from tacit.kernels.ard import spread, with_lengthscales
 
 DESIGN = small_design(horizon=20_000, rank=60)
@@ -81,8 +82,8 @@ def test_the_fast_path_for_product_kernels_equals_the_plain_one() -> None:
 
 
 def test_mean_and_deviation_are_those_of_the_posterior(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Against the formula with theta ~ N(0, P), P = L^-1 (v k'(U, U) + o 11') L^-T, written down
-    directly."""
+    """Against the formula for t = (theta, level) ~ N(0, P), where theta has the covariance
+    v L^-1 k'(U, U) L^-T and the level one of its own, written down directly."""
     monkeypatch.setattr(
         "tacit.decoder.decoding.kinds", lambda kernel, columns: [spread(kernel, columns)]
     )
@@ -97,22 +98,29 @@ def test_mean_and_deviation_are_those_of_the_posterior(monkeypatch: pytest.Monke
     U = DESIGN.features.U
     L = DESIGN.features.L
     b = released.values * s / 2**24
-    G = n * DESIGN.moments.cross
-    N = n * posterior.mean_square * DESIGN.moments.square + (2 * s) ** 2 / (
-        2 * BUDGET.gaussian
-    ) * np.eye(DESIGN.rank)
+    rank = DESIGN.rank
+    G = n * DESIGN.moments.cross[:rank]
+    sampling = n * DESIGN.moments.square[:rank, :rank]
+    privacy = (2 * s) ** 2 / (2 * BUDGET.gaussian)
+    N = posterior.mean_square * sampling + privacy * np.eye(rank)
     kernel = with_lengthscales(spread(problem.k, problem.dimension), posterior.lengthscales)
-    P = np.linalg.solve(L, np.linalg.solve(L, v * kernel(U, U) + OFFSET).T)
+    P = np.zeros((rank + 1, rank + 1))
+    P[:rank, :rank] = np.linalg.solve(L, np.linalg.solve(L, v * kernel(U, U)).T)
+    P[rank, rank] = LEVEL_VARIANCE
     gain = P @ G.T @ np.linalg.inv(G @ P @ G.T + N)
     covariance = P - gain @ G @ P
     w = np.hstack(
         [np.full((3, 1), 0.4), problem.contexts.encode(problem.contexts.read(CONTEXTS).columns)]
     )
     phi = DESIGN.features(w)
-    direct = np.einsum("ni,ij,nj->n", phi, covariance, phi) + v * (1 - np.sum(phi**2, axis=1))
+    seen = with_one(phi)
+    direct = np.einsum("ni,ij,nj->n", seen, covariance, seen) + v * (1 - np.sum(phi**2, axis=1))
     policy = Policy.from_release(release)
-    assert np.allclose(policy.mean([[40.0]] * 3, CONTEXTS), 0.5 + 0.5 * phi @ gain @ b, rtol=1e-4)
+    assert np.allclose(policy.mean([[40.0]] * 3, CONTEXTS), 0.5 + 0.5 * seen @ gain @ b, rtol=1e-4)
     assert np.allclose(policy.std([[40.0]] * 3, CONTEXTS) * 2, np.sqrt(direct), rtol=1e-3)
+    expected = covariance[rank, rank]
+    assert posterior.level == pytest.approx(float(gain[rank] @ b), rel=1e-4)
+    assert posterior.level_variance == pytest.approx(expected, rel=1e-3)
 
 
 def test_more_data_makes_the_policy_surer() -> None:
@@ -147,14 +155,14 @@ def test_a_saved_policy_decides_as_before_and_holds_plain_data_only(tmp_path: Pa
     assert about["private"] is False
     assert about["guarantee"]["unit"] == "record"
     with np.load(folder / "policy.npz", allow_pickle=False) as arrays:
-        assert set(arrays.files) == {"landmarks", "weights", "reduction"}
+        assert set(arrays.files) == {"landmarks", "weights", "reduction", "level_covariance"}
 
 
 def test_a_policy_of_another_version_is_refused_with_a_sentence(tmp_path: Path) -> None:
     folder = POLICY.save(tmp_path / "policy")
     about = json.loads((folder / "policy.json").read_text())
     (folder / "policy.json").write_text(json.dumps(about | {"schema": 99}))
-    with pytest.raises(InputError, match="schema 99; this version of Tacit reads 2"):
+    with pytest.raises(InputError, match="schema 99; this version of Tacit reads 3"):
         Policy.load(folder)
     (folder / "policy.json").write_text("not json")
     with pytest.raises(InputError, match="cannot be read as JSON"):

@@ -80,7 +80,7 @@ class Odd(Domain):
 
     names = ("u", "v")
     dimension = 1
-    density = 1.0
+    uniform_density = 1.0
     cube_dimension = 1
 
     def encode(self, columns: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,12 +32,18 @@ from tacit.core.budget import GAUSSIAN, UNITS, ZCDP
 from tacit.decoder import LinearObservation, ReleaseParts, WhitenedObservation, decode
 from tacit.decoder.context_law import ContextCounts, moments_given
 from tacit.decoder.decoding import observations
-from tacit.decoder.observations import combined, correlation, innovations, shared_noise
+from tacit.decoder.observations import (
+    MOST_CORRELATED,
+    combined,
+    innovations,
+    nested_variances,
+    shared_noise,
+)
 from tacit.design import Release
 from tacit.design.choices import pass_budgets
 from tacit.kernels import Matern
 from tacit.passes import release_on, release_passes, require_room, simulate_with
-from tacit.residual.clipping import DEVIATIONS, REWARDS, WORTHWHILE, Clip, choose_clip, clipping
+from tacit.residual.clipping import DEVIATIONS, REWARDS, WORTHWHILE, choose_clip, clipping
 
 BUDGET = Budget(epsilon=1.0, delta=1e-5)
 PROBLEM = unit_problem(kernel=Matern(2.5, 0.3), reward_range=(-1.0, 1.0))
@@ -134,11 +139,11 @@ def test_a_policy_is_private_only_if_both_releases_were(second: Design, tmp_path
     st.floats(-1e6, 1e6),
 )
 def test_no_record_writes_a_row_longer_than_1(
-    second: Design, points: Floats, y: Floats, weight: float, mean_reward: float
+    second: Design, points: Floats, y: Floats, weight: float, level: float
 ) -> None:
     assert second.residual is not None
     weights = np.full(second.rank, weight)
-    residual = replace(second.residual, weights=weights, mean_reward=mean_reward)
+    residual = replace(second.residual, weights=weights, level=level)
     wild = replace(second, residual=residual, layout=replace(second.layout, mean_share=0.1))
     assert np.linalg.norm(wild.rows(points, y, np.ones(8)), axis=1).max() <= 1 + 1e-9
 
@@ -191,9 +196,6 @@ def test_residuals_are_clipped_where_they_are_expected_to_end() -> None:
     edge = WORTHWHILE / DEVIATIONS
     assert choose_clip(0.0, 0.99 * edge).residual_clip == pytest.approx(0.99 * WORTHWHILE)
     assert choose_clip(0.0, 1.01 * edge) == REWARDS
-    far = choose_clip(0.0, 1.01 * edge, mean_reward=0.5)
-    assert far.residual_clip == pytest.approx(1.01 * WORTHWHILE)
-    assert far.attenuation == left
 
 
 def test_clipping_leaves_what_a_normal_law_says() -> None:
@@ -233,9 +235,11 @@ def test_noisy_rewards_are_added_once_more(first: Design, monkeypatch: pytest.Mo
     monkeypatch.setitem(globals(), "records", flipped)
     design = refine(released_from(first))
     assert design.residual is not None
-    found = Clip(design.residual.residual_clip, design.residual.attenuation)
-    assert found == REWARDS
-    assert not design.residual.weights.any()
+    assert design.residual.rewards
+    assert (design.residual.residual_clip, design.residual.level) == (1.0, 0.0)
+    attenuation, shift = design.residual.response.at(np.linspace(-1.0, 1.0, 5))
+    assert (attenuation == 1.0).all()
+    assert not shift.any()
 
 
 @pytest.mark.slow
@@ -285,8 +289,8 @@ def test_counts_of_both_passes_are_pooled(first: Design, second: Design) -> None
     statistic.add_points(*records())
     released = simulate_gaussian(statistic._sum, second.budget, np.random.default_rng(0))
     passes = [ReleaseParts.of(second.previous[0]), ReleaseParts.of(Release(second, released))]
-    weights = [parts.count_noise**-2 for parts in passes]
-    counts: list[Any] = [parts.counts for parts in passes]
+    weights = [parts.block_noise("contexts") ** -2 for parts in passes]
+    counts: list[Any] = [parts.sums.contexts for parts in passes]
     pooled = np.average(np.stack(counts), axis=0, weights=weights)
     expected = ContextCounts(pooled, sum(weights) ** -0.5, ROUNDS)
     for observed, design in zip(observations(passes), (first, second), strict=True):
@@ -308,22 +312,31 @@ def test_what_two_releases_say_adds_up() -> None:
     assert both.A.T @ both.z == pytest.approx(stacked.T @ np.concatenate([z, w]))
 
 
-@given(st.integers(1, 4), st.integers(0, 10**6))
+def observation_of(
+    square: float, noise: float, rng: np.random.Generator, rewards: bool = False
+) -> LinearObservation:
+    """Four influences and the sum of what records add, with a mean square, beside privacy noise."""
+    root = np.random.default_rng(0).normal(size=(5, 5))
+    sampling = root @ root.T
+    shared = square * sampling
+    N = shared + noise * np.eye(5)
+    G = rng.normal(size=(5, 5))
+    b = rng.normal(size=5)
+    return LinearObservation(b, G, N, sampling, shared, square, square, rewards)
+
+
+@given(st.integers(1, 4), st.integers(0, 10**6), st.booleans())
 def test_innovations_are_the_joint_observation_whitened_block_by_block(
-    count: int, seed: int
+    count: int, seed: int, rewards: bool
 ) -> None:
     """For any number of passes A'A and A'z are those of the stacked observation with the whole
-    covariance."""
+    covariance; whether the second one adds rewards once more or residuals."""
     rng = np.random.default_rng(seed)
-    rank = 4
-    root = rng.normal(size=(rank, rank))
     squares = rng.random(count) + 0.05
-    passes = []
-    for square in squares:
-        sampling = root @ root.T
-        noise = square * sampling + 0.3 * np.eye(rank)
-        G = rng.normal(size=(rank, rank))
-        passes.append(LinearObservation(rng.normal(size=rank), G, noise, sampling, float(square)))
+    passes = [
+        observation_of(float(square), 0.3, rng, i == 0 or (rewards and i == 1))
+        for i, square in enumerate(squares)
+    ]
     N = np.block([[_covariance(passes, i, j) for j in range(count)] for i in range(count)])
     G = np.vstack([each.G for each in passes])
     b = np.concatenate([each.b for each in passes])
@@ -337,35 +350,53 @@ def _covariance(passes: list[LinearObservation], i: int, j: int) -> Floats:
         return passes[i].N
     if i > j:
         return _covariance(passes, j, i).T
-    steps = [correlation(passes[k], passes[k + 1]) for k in range(i, j)]
-    return shared_noise(passes[i], passes[j], math.prod(steps))
+    variances = nested_variances(passes)
+    return shared_noise(passes[i], passes[j], min(variances[i], variances[j]))
 
 
-@given(st.lists(st.floats(1e-4, 1.0), min_size=2, max_size=8))
+@given(st.lists(st.floats(1e-4, 1.0), min_size=2, max_size=8), st.integers(1, 3))
 def test_whatever_mean_squares_are_estimated_innovations_have_a_covariance(
-    squares: list[float],
+    squares: list[float], rewards: int
 ) -> None:
     """Also where residuals seem to grow from one pass to another, and privacy noise is too small to
-    make up for it: a policy that was paid for can be decoded."""
-    sampling = np.diag([1.0, 0.5, 0.01])
-    passes = []
-    for square in squares:
-        noise = square * sampling + 1e-8 * np.eye(3)
-        passes.append(LinearObservation(np.ones(3), np.eye(3), noise, sampling, square))
+    make up for it: a policy that was paid for can be decoded. The first passes may add rewards."""
+    rng = np.random.default_rng(0)
+    passes = [
+        observation_of(square, 1e-8, rng, rewards=i < rewards) for i, square in enumerate(squares)
+    ]
     for each in innovations(passes):
         assert np.linalg.eigvalsh(each.N).min() > 0
 
 
 def test_a_later_pass_shares_what_both_have_of_the_first() -> None:
     """Where residuals become smaller, E[y1 y3] is the mean square of the third pass, as if there
-    were no second one."""
+    were no second one. Where they seem to grow, it is no more than the second one's."""
     unit = np.eye(2)
-    first, second, third = (
-        LinearObservation(np.ones(2), unit, 2 * unit, unit, square) for square in (0.5, 0.2, 0.1)
-    )
-    through = correlation(first, second) * correlation(second, third)
-    assert through == pytest.approx(correlation(first, third))
-    assert shared_noise(first, third, through) == pytest.approx(0.1 * unit)
+
+    def passes(*squares: float) -> list[LinearObservation]:
+        return [
+            LinearObservation(
+                np.ones(2), unit, 2 * unit, unit, square * unit, square, square, i == 0
+            )
+            for i, square in enumerate(squares)
+        ]
+
+    shrinking = passes(0.5, 0.2, 0.1)
+    assert nested_variances(shrinking) == [0.5, 0.2, 0.1]
+    assert shared_noise(shrinking[0], shrinking[2], 0.1) == pytest.approx(0.1 * unit)
+    growing = nested_variances(passes(0.5, 0.1, 0.3))
+    assert growing[:2] == [0.5, 0.1]
+    assert growing[2] == pytest.approx(MOST_CORRELATED**2 * 0.1)
+
+
+def test_rewards_that_are_added_once_more_share_all_but_the_privacy_noise() -> None:
+    """Two releases of one sum: the noise of who came is the same, up to what keeps the covariance
+    positive."""
+    rng = np.random.default_rng(0)
+    first = observation_of(0.3, 0.5, rng, rewards=True)
+    again = observation_of(0.3, 0.5, rng, rewards=True)
+    shared = shared_noise(first, again, again.variance)
+    assert shared == pytest.approx(MOST_CORRELATED * first.shared)
 
 
 def test_releases_of_other_people_are_independent_observations(first: Design) -> None:
