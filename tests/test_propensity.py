@@ -188,8 +188,9 @@ def test_what_is_read_from_a_release_is_that_of_uniform_play() -> None:
         policy = statistic.simulate_release(np.random.default_rng(1))
         assert policy.facts["play"] == f"propensities, weights up to {most:g}"
         parts.append(ReleaseParts.of(policy.releases[-1]))
-    assert parts[1].b_noise == pytest.approx(2 * parts[0].b_noise)
-    assert np.abs(parts[0].b - parts[1].b).max() < 12 * parts[1].b_noise
+    noise = parts[1].influence_noise
+    assert noise == pytest.approx(2 * parts[0].influence_noise)
+    assert np.abs(parts[0].sums.influences - parts[1].sums.influences).max() < 12 * noise
 
 
 def test_the_largest_weight_is_chosen_without_data_and_grows_with_the_rounds() -> None:
