@@ -50,8 +50,8 @@ TRUTHS = 4  # kernels that stand for a range of lengthscales
 MOST_ROUNDS = 10**9
 REPORTING_DELTA = 1e-6  # where the budget states none
 # Where less of the kernel than this is explained by all points that functions are drawn on, nobody
-# could learn its functions: the forecast is for its relatives.
-EXPLAINED = 0.5
+# could learn its functions well: the forecast is for its relatives.
+EXPLAINED = 0.8
 EXPLAINED_AT = 1024  # public points
 OWN = "kernel"
 RELATIVES = "relatives"

@@ -83,7 +83,8 @@ class Study:
         its release a study reads its rounds in two `passes`, which is more accurate at the same
         budget than one (see `tacit.refine`).
 
-        `budget` is what the release spends. A database that holds a ledger already keeps it, with
+        `budget` is what the release spends, unless single decisions have left less by then. A
+        database that holds a ledger already keeps it, with
         its own, larger budget; what the release leaves is for single decisions. Such a ledger is a
         mixed one:
 
