@@ -151,9 +151,9 @@ def relatives(problem: Problem) -> list[Kernel]:
     return found
 
 
-def _explained(problem: Problem, points: Floats, rng: np.random.Generator) -> float:
+def _explained(problem: Problem, points: Floats) -> float:
     """The part of the kernel's variance at public points that its values on `points` explain."""
-    public = problem.public_points(EXPLAINED_AT, rng)
+    public = problem.public_points(EXPLAINED_AT, np.random.default_rng(0))
     phi = Features.on(problem.k, points)(public)
     return float(np.sum(phi * phi) / np.sum(problem.k.diagonal(public)))
 
@@ -197,7 +197,7 @@ class Plan:
         if truths is None:
             truths = [problem.k]
             simpler = relatives(problem)
-            if simpler and _explained(problem, points, rng) < EXPLAINED:
+            if simpler and _explained(problem, points) < EXPLAINED:
                 truths = simpler
                 self.prior = RELATIVES
                 points = points[: max(2 * self._rank, LEAST)]  # simpler functions need no more

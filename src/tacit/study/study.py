@@ -388,7 +388,7 @@ class Study:
         design = Design.restore(self.problem, *kept)
         rest = self._rest()
         if rest is not None and self._never_paid(next(iter(requests(design, RELEASE))), design):
-            smaller = refine(policy, budget=rest, progress=progress)
+            smaller = _smaller(policy, rest, progress)
             facts = smaller.facts()
             kept = self._store.keep_design_of_pass(number, facts, smaller.arrays(), kept[0])
             design = Design.restore(self.problem, *kept)
@@ -413,6 +413,11 @@ def _spending(design: Design, budget: Budget) -> Design:
     if budget == design.total_budget:
         return design
     return replace(design, budget=pass_budget(budget, design.passes_left + 1), total_budget=budget)
+
+
+def _smaller(policy: Policy, rest: Budget, progress: Progress) -> Design:
+    """The design of a last pass that spends what is left."""
+    return refine(policy, budget=rest, progress=progress)
 
 
 def _in_words(budget: Budget, stated: Budget) -> str:
