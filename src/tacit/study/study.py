@@ -83,7 +83,8 @@ class Study:
         its release a study reads its rounds in two `passes`, which is more accurate at the same
         budget than one (see `tacit.refine`).
 
-        `budget` is what the release spends. A database that holds a ledger already keeps it, with
+        `budget` is what the release spends, unless single decisions have left less by then. A
+        database that holds a ledger already keeps it, with
         its own, larger budget; what the release leaves is for single decisions. Such a ledger is a
         mixed one:
 
@@ -389,7 +390,7 @@ class Study:
         design = Design.restore(self.problem, *kept)
         rest = self._rest()
         if rest is not None and self._never_paid(next(iter(requests(design, RELEASE))), design):
-            smaller = refine(policy, budget=rest, progress=progress)
+            smaller = _smaller(policy, rest, progress)
             facts = smaller.facts()
             kept = self._store.keep_design_of_pass(number, facts, smaller.arrays(), kept[0])
             design = Design.restore(self.problem, *kept)
@@ -414,6 +415,11 @@ def _spending(design: Design, budget: Budget) -> Design:
     if budget == design.total_budget:
         return design
     return replace(design, budget=pass_budget(budget, design.passes_left + 1), total_budget=budget)
+
+
+def _smaller(policy: Policy, rest: Budget, progress: Progress) -> Design:
+    """The design of a last pass that spends what is left."""
+    return refine(policy, budget=rest, progress=progress)
 
 
 def _in_words(budget: Budget, stated: Budget) -> str:
