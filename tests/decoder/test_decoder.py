@@ -18,10 +18,11 @@ from tacit.decoder import LinearObservation, ReleaseParts
 from tacit.decoder.evidence import Evidence, Level, choose
 from tacit.decoder.kinds import kinds
 from tacit.design import Moments
-from tacit.design.layout import Layout, hat
+from tacit.design.layout import Layout
 from tacit.design.played import PlayCells
 from tacit.kernels import RBF, Categorical, Joint, Kernel, Matern, Separable
 from tacit.kernels.ard import action_lengthscales, lengthscales, spread, with_lengthscales
+from tacit.numerics.histogram import hat
 
 
 def bumps(kernel: Kernel, rng: np.random.Generator) -> tuple[Floats, Floats]:

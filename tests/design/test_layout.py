@@ -13,8 +13,8 @@ from hypothesis.extra import numpy as arrays
 
 import tacit
 from tacit._typing import Floats
-from tacit.design.layout import NODES, hat
 from tacit.design.played import PlayCells
+from tacit.numerics.histogram import NODES, hat
 
 ROUNDS = 3000
 NOISE = 15.0  # in one count

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tacit._typing import Floats
-from tacit.design.layout import NODES, hat
+from tacit.numerics.histogram import NODES, hat
 from tacit.residual.clipping import _clipped, clip_residuals
 from tacit.residual.reward_law import VALUES, ResidualLaw, RewardLaw, ToldRewards
 

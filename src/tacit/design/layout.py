@@ -25,12 +25,12 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import array_namespace
 
 from tacit._typing import Array, Floats
 from tacit.contexts.cells import Cells
 from tacit.design.played import PlayCells
+from tacit.numerics.histogram import NODES, hat
 
 CONTEXT_SHARE = 0.15  # where nothing is known of who comes
 CHECKING_SHARE = 0.05  # where a generator says who comes, and may be wrong
@@ -40,8 +40,6 @@ SQUARE_SHARE = 0.01
 # In a pass that others follow:
 HISTOGRAM_SHARE = 0.03
 EARLY_SQUARE_SHARE = 0.03
-
-NODES = np.linspace(-1.0, 1.0, 17)  # of the histogram of rewards
 
 
 class Blocks(NamedTuple):
@@ -166,12 +164,3 @@ class Layout:
         if not self._sizes[name]:
             return 0.0
         return noise / self._weights[name]
-
-
-def hat(y: Array) -> Array:
-    """Rows with the two nodes that `y` lies between: the nearer, the more. They add up to 1, and
-    the nodes' mean under them is `y`."""
-    xp = array_namespace(y)
-    nodes = xp.asarray(NODES, dtype=y.dtype, device=device(y))
-    apart = xp.abs(xp.clip(y, -1.0, 1.0)[:, None] - nodes[None, :])
-    return xp.clip(1.0 - apart / float(NODES[1] - NODES[0]), min=0.0)
