@@ -1,4 +1,8 @@
-"""The same data, seeds and options give the same released numbers and policies as before."""
+"""The same data, seeds and options give the same released numbers and policies as before.
+
+"Before" is the decoder in which the level of rewards is a parameter of its own: released numbers
+and policies of earlier ones were others.
+"""
 
 from __future__ import annotations
 

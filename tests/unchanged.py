@@ -1,7 +1,8 @@
 """Small studies with fixed seeds, and what came of them: numbers that a redesign must not change.
 
 `python tests/unchanged.py` writes today's numbers to tests/unchanged.json. Do that only when
-results are meant to change, and say so in the changelog.
+results are meant to change, and say so in the changelog. The stored numbers are those of the
+decoder in which the level of rewards is a parameter of its own.
 """
 
 from __future__ import annotations

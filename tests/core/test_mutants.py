@@ -513,7 +513,7 @@ RECORDS = [
     ),
     Mutant(
         "a reward counts in full in the bin of the histogram, and in its neighbours too",
-        "tacit.design.layout.hat",
+        "tacit.numerics.histogram.hat",
         "float(NODES[1] - NODES[0])",
         "float(NODES[2] - NODES[0])",
         way_in.test_the_shares_of_a_row_add_up_to_one,

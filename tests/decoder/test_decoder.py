@@ -22,7 +22,7 @@ from tacit.design.layout import Layout
 from tacit.design.played import PlayCells
 from tacit.kernels import RBF, Categorical, Joint, Kernel, Matern, Separable
 from tacit.kernels.ard import action_lengthscales, lengthscales, spread, with_lengthscales
-from tacit.residual.histogram import hat
+from tacit.numerics.histogram import hat
 
 
 def bumps(kernel: Kernel, rng: np.random.Generator) -> tuple[Floats, Floats]:

@@ -76,6 +76,7 @@ def innovations(passes: Sequence[LinearObservation]) -> list[LinearObservation]:
             ]
         )
         R = linalg.cholesky(N)
+        X *= _kept(linalg.solve_lower(R, X), following.N)
         half = linalg.solve_lower(R, X)
         beyond = replace(
             following,
@@ -88,6 +89,20 @@ def innovations(passes: Sequence[LinearObservation]) -> list[LinearObservation]:
         G = np.vstack([G, following.G])
         N = np.block([[N, X], [X.T, following.N]])
     return found
+
+
+def _kept(half: Floats, N: Floats) -> float:
+    """The share of a covariance X that is kept, so that the passes before explain at most
+    `MOST_CORRELATED` of the noise `N` of the next one; `half` is R^-1 X for their noise R R'.
+
+    It is 1 unless estimates of mean squares contradict each other: passes that add the same rewards
+    have about the same, but few records say little about it.
+    """
+    W = linalg.solve_lower(linalg.cholesky(N), half.T)
+    explained = float(np.linalg.eigvalsh(W @ W.T)[-1])
+    if explained <= MOST_CORRELATED:
+        return 1.0
+    return float(np.sqrt(MOST_CORRELATED / explained))
 
 
 def combined(observations: Sequence[LinearObservation]) -> WhitenedObservation:

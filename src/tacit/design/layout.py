@@ -30,7 +30,7 @@ from array_api_compat import array_namespace
 from tacit._typing import Array, Floats
 from tacit.contexts.cells import Cells
 from tacit.design.played import PlayCells
-from tacit.residual.histogram import NODES, hat
+from tacit.numerics.histogram import NODES, hat
 
 CONTEXT_SHARE = 0.15  # where nothing is known of who comes
 CHECKING_SHARE = 0.05  # where a generator says who comes, and may be wrong

@@ -1,9 +1,9 @@
 """Residual releases: further passes over the same records, which add what is not known yet.
 
-    b2 = sum_i q_s(w_i) clip((y_i - m - f1(w_i)) / r, -1, 1)
+    b2 = sum_i q_s(w_i) clip((y_i - l1 - f1(w_i)) / r, -1, 1)
 
-`f1` is the reward function as the releases so far have it, `m` the mean reward where `f1` is an
-advantage. Residuals are smaller than rewards: at the same budget there is `r` times as much privacy
+`l1` and `f1` are the level of rewards and the reward function as the releases so far have them.
+Residuals are smaller than rewards: at the same budget there is `r` times as much privacy
 noise, and less noise from who happened to come. Every release is linear in the reward function, so
 the decoder can use all of them together.
 

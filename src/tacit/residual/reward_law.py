@@ -15,7 +15,7 @@ from scipy.special import betainc
 
 from tacit._typing import Floats
 from tacit.contexts.cells import probabilities
-from tacit.residual.histogram import NODES, hat
+from tacit.numerics.histogram import NODES, hat
 
 VALUES = np.linspace(-1.0, 1.0, 129)  # finer than the histogram
 ANYTHING = 1e-6  # of the law is spread over the whole range: the histogram may say that it is there

@@ -1,4 +1,4 @@
-"""The histogram of rewards: which nodes a reward lies between."""
+"""A histogram of rewards in [-1, 1] that is linear in between: hat functions on a few nodes."""
 
 from __future__ import annotations
 
