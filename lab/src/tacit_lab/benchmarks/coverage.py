@@ -174,7 +174,7 @@ def _judge(
     covered = float(np.mean((low <= truth) & (truth <= high)))
     width = float(np.mean(high - low))
     values = _on_menu(mean, GRID)
-    chosen = mean(policy.decide(GRID[:, None])[:, 0], GRID)
+    chosen = mean(policy.decide_points(GRID[:, None])[:, 0], GRID)
     best = values.max(axis=1)
     return covered, width, float(np.mean(best - chosen)), float(np.mean(best - values.mean(axis=1)))
 

@@ -1,6 +1,6 @@
 """Logs that were not played uniformly: what a known law of play, or propensities, are worth.
 
-    python -m tacit_lab.benchmarks.logs [--seeds 12] [--json]
+    python -m tacit_lab.benchmarks.logs [--seeds 32] [--json]
 
 The first log has three arms of values 0.45, 0.55 and 0.50, rewards of 0 or 1 and two contexts that
 do not matter. Whoever played it took the first arm for the best: 82 % of 20,000 rounds are arm A,
@@ -195,7 +195,7 @@ def cells(row: dict[str, Any]) -> list[str]:
 
 
 def main(
-    seeds: Annotated[int, typer.Option(min=1, help="Logs for each row.")] = 12,
+    seeds: Annotated[int, typer.Option(min=1, help="Logs for each row.")] = 32,
     only: Annotated[str | None, typer.Option(help="arms or band: one of the two logs.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON for machines.")] = False,
 ) -> None:
