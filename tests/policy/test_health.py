@@ -279,3 +279,17 @@ def test_a_log_in_which_nothing_matters_ends_with_that_in_the_first_line(tmp_pat
     assert done.exit_code == 0
     assert done.output.strip().startswith("NOTHING LEARNED: No action is better")
     assert first_lines(tmp_path / "policy", tmp_path) == ["NOTHING LEARNED"] * 4
+
+
+def test_a_log_of_other_play_than_stated_ends_with_that_in_the_first_line(tmp_path: Path) -> None:
+    (tmp_path / "problem.toml").write_text(PROBLEM)
+    rng = np.random.default_rng(8)
+    table = log(records(N)[2])
+    table["dose"] = np.where(rng.random(N) < 0.9, rng.uniform(20, 30, N), table["dose"])
+    pq.write_table(pa.table(table), tmp_path / "log.parquet")
+    arguments = ["fit", str(tmp_path / "problem.toml"), str(tmp_path / "log.parquet")]
+    arguments += ["--out", str(tmp_path / "policy"), "--rank", "20", "--epsilon", "8"]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0
+    assert done.output.strip().startswith("PLAY CONTRADICTED: The actions in the log were not")
+    assert first_lines(tmp_path / "policy", tmp_path) == ["PLAY CONTRADICTED"] * 4

@@ -207,9 +207,8 @@ def fit(
             else:
                 require_writable(to, overwrite, _receipt(url, fit.work.request))
                 account = Ledger.at(url, budget)
-                if account.is_new:
-                    _say_new(account)
-                policy = fit.release(account)
+                with _told_of_a_new_budget(account):
+                    policy = fit.release(account)
     told = _told(fit, passes, time.perf_counter() - started)
     if collect_only:
         _say_collected(fit.work, fit.checkpoint, told, json)
@@ -218,6 +217,8 @@ def fit(
     fit.checkpoint.forget()
     told |= {"ledger": account.shown_url, "new_ledger": account.is_new}
     _say_released(policy, to, told, json)
+    if account.is_new:
+        _say_new(account)
 
 
 def _stdout_for(engine: Engine) -> AbstractContextManager[Any]:
@@ -270,6 +271,18 @@ def _say_collected(work: Work, kept: Checkpoint, told: dict[str, Any], json: boo
             "run the same command without --collect-only to release.",
             soft_wrap=True,
         )
+
+
+@contextmanager
+def _told_of_a_new_budget(account: Ledger) -> Iterator[None]:
+    """A release that fails has opened its budget all the same; one that succeeds says so last,
+    after its verdict."""
+    try:
+        yield
+    except BaseException:
+        if account.is_new:
+            _say_new(account)
+        raise
 
 
 def _say_new(account: Ledger) -> None:

@@ -104,7 +104,7 @@ class PlayCells:
                 start += size
                 total = float(counts[cells].sum())
                 stated = float(expected[cells].sum())
-                if size < 2 or stated <= 0 or total < 5.0 * noise * np.sqrt(size):
+                if size < 2 or stated <= 0 or total < 3.0 * noise * np.sqrt(size):
                     continue  # nobody, or too few to tell
                 law = expected[cells] / stated
                 gap = counts[cells] - total * law
