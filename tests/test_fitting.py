@@ -458,3 +458,9 @@ def test_a_second_pass_is_not_charged_to_another_ledger(tmp_path: Path) -> None:
     assert not other.charges()
     policy = fit(path, one, run=RunOptions(checkpoint=kept))
     assert policy.guarantee.rho == pytest.approx(Ledger.open(one).spent)
+
+
+@pytest.mark.parametrize("horizon", [0, -1, "5", 2.5, True])
+def test_an_odd_horizon_is_one_sentence(horizon: Any) -> None:
+    with pytest.raises(InputError, match="horizon must be a whole number of rounds"):
+        RunOptions(horizon=horizon)

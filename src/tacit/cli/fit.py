@@ -186,7 +186,7 @@ def fit(
     with progress(json, rate="rows") as show, _stdout_for(engine):
         run = RunOptions(
             request=request,
-            horizon=horizon or spec.horizon,
+            horizon=spec.horizon if horizon is None else horizon,
             columns={**spec.columns, **_mapping(column or [])},
             checkpoint=checkpoint,
             save_every=save_every,

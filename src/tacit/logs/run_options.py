@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tacit.design.options import require_rounds
 from tacit.errors import InputError
 from tacit.progress import Progress, silent
 
@@ -40,8 +41,8 @@ class RunOptions:
     progress: Progress = silent
 
     def __post_init__(self) -> None:
-        if self.horizon is not None and self.horizon < 1:
-            raise InputError(f"horizon must be at least 1, got {self.horizon!r}.")
+        if self.horizon is not None:
+            require_rounds(self.horizon)
         if not self.save_every >= 0:
             raise InputError(f"save_every must be at least 0, got {self.save_every!r}.")
         if self.engine not in ENGINES:
