@@ -62,7 +62,11 @@ def test_a_context_with_many_levels_is_learned_where_one_matters(n: int) -> None
 def test_the_best_of_many_actions_is_found_where_it_was_played(n: int) -> None:
     rng = np.random.default_rng(0)
     law = often(n, "ward")
-    problem = Problem(Categories(labels(n), "ward"), Box.of(age=(0, 1)), play=law)
+    problem = Problem(
+        Categories(labels(n), "ward"),
+        Box.of(age=(0, 1)),
+        play=lambda contexts, rng: law(len(contexts["age"]), rng),
+    )
     log = law(ROUNDS, rng) | {"age": rng.random(ROUNDS)}
     policy = learned(problem, log, np.where(log["ward"] == "level 7", 0.9, 0.2))
     assert policy.decide({"age": [0.1, 0.9]})["ward"].tolist() == ["level 7", "level 7"]

@@ -157,6 +157,7 @@ def test_files_are_refused_by_their_schema_in_python_and_at_the_command_line(
         "[budget]\nepsilon = 1.0\ndelta = 1e-6\n"
     )
     arguments = ["fit", problem, path, "--out", tmp_path / "policy", "--ledger", url]
+    arguments += ["--play", "uniform"]
     answer = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert isinstance(answer.exception, InputError)
     assert re.search(says, str(answer.exception))

@@ -67,7 +67,7 @@ def test_a_symbolic_link_to_a_log_has_the_logs_own_ledger(
     ledgers = {path.resolve() for path in study.glob("**/*.ledger.db")}
     assert ledgers == {study.resolve() / "log.parquet.ledger.db"}
     assert len(Ledger.open(f"sqlite:///{study}/log.parquet.ledger.db").charges()) == 1
-    with pytest.raises(BudgetError, match="spent rho"):
+    with pytest.raises(BudgetError, match="does not cover this: spent epsilon"):
         fit(study, link, "c", "--epsilon", 0.5)
 
 
