@@ -65,6 +65,27 @@ def test_a_range_that_is_shifted_or_wider_changes_little(
     assert worth[1] == pytest.approx(worth[0], abs=0.025)
 
 
+def test_a_second_pass_is_not_surer_than_it_is_right() -> None:
+    """Two actions with rewards in narrow bands, whose law at each action is not that of all rewards
+    together. Root mean squares of 12 errors in units of their standard deviations are below 2 in
+    all but one of 10^5 runs."""
+    problem = tacit.Problem(tacit.Categories(["A", "B"], "a"), tacit.Box([0.0], [1.0], ["c"]))
+    budget = Budget(epsilon=3.0, delta=1e-6)
+    design = build_design(problem, horizon=20_000, budget=budget, rng=0, rank=40, passes=2)
+    off = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        b = rng.integers(0, 2, 20_000)
+        records = (np.array(["A", "B"])[b], rng.random(20_000), rng.uniform(0.51, 0.69, 20_000))
+        actions, contexts, rewards = records
+        first = design.statistic().add(actions, contexts, rewards + 0.1 * b)
+        second = tacit.refine(first.simulate_release(rng)).statistic()
+        policy = second.add(actions, contexts, rewards + 0.1 * b).simulate_release(rng)
+        at = (["A", "B"], [0.5, 0.5])
+        off.append((policy.mean(*at) - [0.6, 0.7]) / policy.std(*at))
+    assert np.sqrt(np.mean(np.square(off))) < 2.0
+
+
 def parts_of(policy: tacit.Policy) -> list[ReleaseParts]:
     return [ReleaseParts.of(release) for release in policy.releases]
 

@@ -76,6 +76,24 @@ def test_uniform_play_is_not_contradicted() -> None:
         assert not found.contradicted
 
 
+@pytest.mark.parametrize("law", [(0.9, 0.05, 0.05), (0.5, 0.5)])
+def test_p_values_of_true_play_are_uniform(law: tuple[float, ...]) -> None:
+    """400 logs whose counts are as noisy as they may be. The mean of as many uniform numbers is
+    within 0.08 of 1/2 in all but one of 10^7 runs."""
+    labels = tacit.Categories(list(range(len(law))), "item")
+    cells = PlayCells(labels, np.array([[0.5]]))
+    shares = np.round(np.array(law) * 100).astype(int)
+    stated = np.repeat(labels.candidate_points(0), shares, axis=0)
+    points = np.hstack([stated, np.full((100, 1), 0.5)])
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(400):
+        counts = rng.multinomial(1000, law) + 100.0 * rng.normal(size=len(law))
+        found.append(cells.check(counts, 100.0, points))
+    assert abs(np.mean([check.p_value for check in found]) - 0.5) < 0.08
+    assert not any(check.contradicted for check in found)
+
+
 @pytest.mark.parametrize("play", [one_action, by_context])
 def test_other_play_is_contradicted(play: Callable[..., Floats]) -> None:
     """Also play that follows the context, where every action is played as often as it is stated."""

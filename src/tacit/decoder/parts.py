@@ -79,7 +79,8 @@ class ReleaseParts:
         In a residual pass the released vector is about what is not known yet:
         r b = G (t - t1) + n E[q shift] + o n E[q] + r e, where residuals are clipped at `r`. What
         clipping leaves of them is in G, `shift` is the mean that it makes, and `o` what is not
-        known of that.
+        known of that. The shift follows from a law of rewards that may be another one at each
+        prediction, so it is known up to its own size.
         """
         n = self.records
         b, noise = self._influences()
@@ -99,9 +100,10 @@ class ReleaseParts:
         if residual is not None:
             r = residual.residual_clip
             t1 = np.append(self.design.features.L.T @ residual.weights, residual.level)
-            b = r * b + G @ t1 - n * moments.shift[:seen]
+            shift = n * moments.shift[:seen]
+            b = r * b + G @ t1 - shift
             offset = residual.offset_std * everybody[:seen]
-            N = r**2 * N + np.outer(offset, offset)
+            N = r**2 * N + np.outer(offset, offset) + np.outer(shift, shift)
         return LinearObservation(
             b=b,
             G=G,

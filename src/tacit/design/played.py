@@ -108,10 +108,9 @@ class PlayCells:
                     continue  # nobody, or too few to tell
                 law = expected[cells] / stated
                 gap = counts[cells] - total * law
-                # Its variance is that of the privacy noise, and of who happened to play what:
-                # weights of at most 1 make the latter smaller.
-                spread = noise**2 * (1.0 - 2.0 * law + float(law @ law)) + total * law
-                statistic += float(np.sum(gap**2 / spread))
+                # Entries of the gap add up to zero: all but the last tell it.
+                S = _gap_covariance(law, total, noise)[:-1, :-1]
+                statistic += float(gap[:-1] @ np.linalg.solve(S, gap[:-1]))
                 freedom += size - 1
                 beyond = np.maximum(np.abs(gap) - noise, 0.0)
                 distance += 0.5 * float(beyond.sum())
@@ -119,6 +118,16 @@ class PlayCells:
         if not freedom:
             return PlayCheck(0.0, 1.0)
         return PlayCheck(distance / people, float(chi2.sf(statistic, freedom)))
+
+
+def _gap_covariance(law: Floats, total: float, noise: float) -> Floats:
+    """Of counts less `total` times a law of actions, where `total` is the sum of the counts.
+
+    There is the privacy noise of all counts, and chance in who played what: weights of at most 1
+    make the latter smaller.
+    """
+    P = np.eye(len(law)) - law[:, None]
+    return noise**2 * P @ P.T + total * (np.diag(law) - np.outer(law, law))
 
 
 def _squared(points: Array, centres: Array) -> Array:
