@@ -53,7 +53,8 @@ class ReleaseParts:
 
     def block_noise(self, name: str) -> float:
         """The same in one entry of another block; counts of contexts and of play have weight 1."""
-        weight = 1.0 if name in ("contexts", "play") else self.design.max_weight
+        powers = {"contexts": 0, "play": 0, "square": 2}
+        weight = self.design.max_weight ** powers.get(name, 1)
         return weight * self.design.layout.block_noise(name, self.noise)
 
     @property

@@ -153,7 +153,9 @@ SENTENCES = {
     ),
     PLAY_CONTRADICTED: (
         "The actions in the log were not played as was stated, so what the policy expects is "
-        "wrong: state how they were chosen."
+        "wrong: state how they were chosen. (If that is right: propensities may need a larger "
+        "max_weight, and play that follows several contexts a generator that knows how they "
+        "depend on each other.)"
     ),
     NOTHING_LEARNED: (
         "No action is better than another by more than the policy's own uncertainty: its choices "
