@@ -351,7 +351,7 @@ def test_what_is_wrong_is_said_before_anything_is_spent(
         ({"engine": "spark"}, "engine must be one of local, ray"),
         ({"workers": 2}, "those of a cluster"),
         ({"engine": "ray", "workers": 2, "address": "auto"}, "not both"),
-        ({"horizon": 0}, "horizon must be at least 1"),
+        ({"horizon": 0}, "horizon must be a whole number"),
         ({"save_every": -1.0}, "save_every must be"),
         ({"checkpoint": "no/such/folder/kept"}, "there is no folder"),
     ],
