@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit._typing import Floats
-from tacit.decoder.parts import ReleaseParts
+from tacit.decoder.parts import ReleaseParts, averaged
 from tacit.design import Design, Moments
 from tacit.design.cube import WellSpread, evenly
 from tacit.design.features import clipped, with_one
@@ -41,17 +41,14 @@ class ContextCounts:
     def pooled(cls, passes: Sequence[ReleaseParts]) -> ContextCounts | None:
         """The counts of several passes over the same people, weighted by their precision. None if
         no pass counted."""
-        counts = []
-        precisions = []
-        for parts in passes:
-            if parts.sums.contexts is not None:
-                counts.append(parts.sums.contexts)
-                precisions.append(parts.block_noise("contexts") ** -2)
-        if not counts:
+        told = [
+            (parts.sums.contexts, parts.block_noise("contexts"))
+            for parts in passes
+            if parts.sums.contexts is not None
+        ]
+        if not told:
             return None
-        weights = np.array(precisions)
-        pooled = sum(w * c for w, c in zip(weights, counts, strict=True)) / weights.sum()
-        return cls(pooled, float(weights.sum() ** -0.5), passes[-1].records)
+        return cls(*averaged(told), passes[-1].records)
 
 
 def usable_records(passes: Sequence[ReleaseParts]) -> float:
@@ -85,16 +82,12 @@ def play_check(passes: Sequence[ReleaseParts]) -> PlayCheck | None:
     ]
     if cells is None or not told:
         return None
-    weights = np.array([noise**-2 for _, noise in told])
-    counts = sum(w * counted for w, (counted, _) in zip(weights, told, strict=True))
-    pooled = np.asarray(counts / weights.sum())
-    return cells.check(pooled, float(weights.sum() ** -0.5), _joint_points(passes))
+    counts, noise = averaged(told)
+    return cells.check(counts, noise, _joint_points(design, ContextCounts.pooled(passes)))
 
 
-def _joint_points(passes: Sequence[ReleaseParts]) -> Floats:
+def _joint_points(design: Design, counts: ContextCounts | None) -> Floats:
     """Joint points like those of the records, as far as is known."""
-    design = passes[-1].design
-    counts = ContextCounts.pooled(passes)
     points = None
     if counts is not None and design.layout.cells is not None:
         points = points_given(design, counts)
@@ -124,11 +117,7 @@ def main_effects(design: Design, counts: ContextCounts | None) -> Floats:
     actions, so that they cancel out, but clipped influences are not quite.
     """
     problem = design.problem
-    points = None
-    if counts is not None and design.layout.cells is not None:
-        points = points_given(design, counts)
-    if points is None:
-        points = problem.public_points(POINTS, np.random.default_rng(0))
+    points = _joint_points(design, counts)
     rng = np.random.default_rng(int(design.fingerprint, 16))
     at = problem.actions.dimension
     contexts = points[rng.choice(len(points), MAIN_CONTEXTS), at:]

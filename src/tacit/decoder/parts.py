@@ -131,13 +131,24 @@ def pooled(passes: Sequence[ReleaseParts]) -> list[ReleaseParts]:
     All passes over the same people release the same sum with noise of their own: one sum with less
     noise stands for all of them. Later ones keep it as a number that is known, not as news.
     """
-    told = [(parts.sums.mean, parts.mean_noise) for parts in passes if parts.sums.mean is not None]
+    told = [
+        (np.array(parts.sums.mean), parts.mean_noise)
+        for parts in passes
+        if parts.sums.mean is not None
+    ]
     if not told:
         return list(passes)
+    mean, noise = averaged(told)
+    known = [
+        replace(parts, sums=parts.sums._replace(mean=float(mean)), mean_noise=0.0)
+        for parts in passes
+    ]
+    return [replace(known[0], mean_noise=noise), *known[1:]]
+
+
+def averaged(told: Sequence[tuple[Floats, float]]) -> tuple[Floats, float]:
+    """The average of noisy copies of one thing, weighted by their precision, and the standard
+    deviation of the noise that is left in it."""
     weights = np.array([noise**-2 for _, noise in told])
-    mean = float(np.average([total for total, _ in told], weights=weights))
-    found = []
-    for i, parts in enumerate(passes):
-        noise = float(weights.sum() ** -0.5) if i == 0 else 0.0
-        found.append(replace(parts, sums=parts.sums._replace(mean=mean), mean_noise=noise))
-    return found
+    values = np.array([value for value, _ in told])
+    return np.average(values, axis=0, weights=weights), float(weights.sum() ** -0.5)
