@@ -83,7 +83,8 @@ def test_the_fast_path_for_product_kernels_equals_the_plain_one() -> None:
 
 def test_mean_and_deviation_are_those_of_the_posterior(monkeypatch: pytest.MonkeyPatch) -> None:
     """Against the formula for t = (theta, level) ~ N(0, P), where theta has the covariance
-    v L^-1 k'(U, U) L^-T and the level one of its own, written down directly."""
+    v L^-1 k'(U, U) L^-T and the level one of its own, written down directly, for one scale v."""
+    monkeypatch.setattr("tacit.decoder.averaging.SCALES", np.array([0.1]))
     monkeypatch.setattr(
         "tacit.decoder.decoding.kinds", lambda kernel, columns: [spread(kernel, columns)]
     )

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tacit._typing import Floats
+from tacit.decoder.averaging import over_scales
 from tacit.decoder.context_law import (
     ContextCounts,
     main_effects,
@@ -106,27 +107,19 @@ def _posterior(design: Design, seen: WhitenedObservation, mean_square: float) ->
     kernels = kinds(problem.k, problem.dimension)
     actions = action_lengthscales(kernels[0], problem.actions.dimension)
     best = choose(kernels, U, M, z, Level(a, LEVEL_VARIANCE), actions)
-    v = best.scale
-    o = LEVEL_VARIANCE
-    K = v * best.kernel(U, U)
-    # (l, g(U)) ~ N(0, P), P = diag(o, K), z = H (l, g(U)) + noise, H = (a, M):
-    # E = P H' (I + H P H')^-1 z,   Cov = P - P H' (I + H P H')^-1 H P
-    S = linalg.cholesky(np.eye(len(z)) + M @ K @ M.T + o * np.outer(a, a))
-    half = linalg.solve_lower(S, np.column_stack([o * a, M @ K]))
-    mean = half.T @ linalg.solve_lower(S, z)
+    level = Level(a, LEVEL_VARIANCE)
+    found = over_scales(best.kernel(U, U), M, z, level)
     inverse = linalg.solve_upper(L, linalg.solve_lower(L, np.eye(len(L))))  # Kuu^-1
-    learned = half.T @ half
-    covariance = K - learned[1:, 1:]
     return Posterior(
         kernel=problem.k,
         landmarks=U,
-        weights=inverse @ mean[1:],
-        reduction=v * inverse - inverse @ covariance @ inverse,
-        scale=v,
+        weights=inverse @ found.mean,
+        reduction=found.scale * inverse - inverse @ found.covariance @ inverse,
+        scale=found.scale,
         mean_square=mean_square,
         lengthscales=tuple(lengthscales(best.kernel)),
-        level=float(mean[0]),
-        level_variance=max(o - float(learned[0, 0]), 0.0),
-        level_covariance=-inverse @ learned[1:, 0],
+        level=found.level,
+        level_variance=found.level_variance,
+        level_covariance=inverse @ found.level_covariance,
         advantage=problem.advantage,
     )

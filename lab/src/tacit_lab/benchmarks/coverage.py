@@ -118,9 +118,12 @@ class Result:
     coverage: float
     coverage_se: float
     width: float  # of the intervals, on average, in units of the reward range
-    error: float
-    error_se: float
+    errors: tuple[float, ...]  # of each study
     uniform: float  # the error of random play
+
+    @property
+    def error(self) -> float:
+        return float(np.mean(self.errors))
 
     @property
     def accepted(self) -> bool:
@@ -194,8 +197,7 @@ def measure(setting: Setting, runs: int) -> Result:
         coverage=float(covered.mean()),
         coverage_se=float(covered.std(ddof=1) / np.sqrt(runs)),
         width=float(width.mean()),
-        error=float(error.mean()),
-        error_se=float(error.std(ddof=1) / np.sqrt(runs)),
+        errors=tuple(error.tolist()),
         uniform=float(random.mean()),
     )
 
@@ -218,6 +220,7 @@ HEADER = (
     "2 passes",
     "error, 1 pass",
     "2 passes",
+    "of one's",
     "random play",
 )
 
@@ -239,10 +242,20 @@ def table_rows(results: Sequence[Result]) -> list[list[str]]:
                 f"{two.width:.3g}",
                 f"{one.error:.3g}",
                 f"{two.error:.3g}",
+                _ratio(one, two),
                 f"{one.uniform:.3g}",
             ]
         )
     return rows
+
+
+def _ratio(one: Result, two: Result) -> str:
+    """The error of two passes as a share of that of one, in the same studies."""
+    if not one.setting.effect:
+        return ""
+    apart = np.array(two.errors) - np.array(one.errors)
+    standard_error = float(apart.std(ddof=1) / np.sqrt(one.runs)) / one.error
+    return f"{two.error / one.error:.2f} ± {standard_error:.2f}"
 
 
 def main(
