@@ -164,7 +164,7 @@ def test_a_decision_that_comes_in_between_costs_accuracy_and_not_the_policy(
     epsilon = 0.385 if where == "release_passes" else 0.2
     study.ledger.spend("late", Exponential(epsilon), {}, lambda: b"")
     left = study.ledger.remaining
-    before = 0.0 if where == "release_passes" else study._begun().budget.zcdp
+    before = 0.0 if where == "release_passes" else study._spending.begun().budget.zcdp
     policy = study.release()
     assert policy.guarantee.rho == pytest.approx(left + before)
     assert 0 <= study.ledger.remaining < 8 / UNITS

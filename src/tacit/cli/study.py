@@ -146,7 +146,7 @@ def release(
         tacit decide policy/ visitors.csv
     """
     from tacit.policy import require_writable
-    from tacit.study.study import RELEASE
+    from tacit.study.spending import RELEASE
 
     started = time.perf_counter()
     study = _open(url)
