@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 
 from tacit.core import Budget, Ledger, release_event
-from tacit.core.accounts import NOTHING
+from tacit.core.accounts import NOTHING, cost_of
 from tacit.core.budget import PURE, UNITS
 from tacit.design import Design
 from tacit.design.choices import pass_budget
@@ -30,6 +30,30 @@ class Spending:
     def budget(self) -> Budget:
         """What the release was begun with, or would spend now."""
         return self.begun().total_budget if self.store.closed() else self.now()
+
+    def spent(self) -> Budget:
+        """What a finished release spent: what it was begun with, unless decisions that were under
+        way then have left less for its later passes."""
+        design = self.begun()
+        planned = requests(design, RELEASE)
+        measure = self.ledger.accounts()[0].measure
+        events = [release_event(design.encoding, each, measure) for each in planned.values()]
+        most = sum(cost_of(event, measure) for event in events) / UNITS
+        costs = [each.cost for each in self.ledger.charges() if each.request in planned]
+        return design.total_budget if sum(costs) >= most else Budget(rho=sum(costs))
+
+    def charged(self) -> list[str]:
+        """The requests of the passes that were charged, in order."""
+        names = requests(self.begun(), RELEASE)
+        return [name for name in names if self.ledger.receipt(name) is not None]
+
+    def finished(self) -> bool:
+        """Whether all passes that can be paid for were released: the last one, or some of them and
+        nothing is left for others."""
+        rest = self.rest()  # first: another process may charge the last pass in the meantime
+        charged = self.charged()
+        ended = RELEASE in charged or rest is None
+        return bool(charged) and ended and self.ledger.stored(charged[-1]) is not None
 
     def now(self) -> Budget:
         """What a release would spend now: what was planned, or all that is left if that is less."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -140,24 +141,34 @@ class Study:
     def state(self) -> StudyState:
         """Where the study stands: what is public, and nothing else."""
         closed = self._store.closed()
+        released = closed and self._spending.finished()
+        planned = self.design.passes_left + 1  # `self.design` is that of the first pass
         least = min(self.ledger.accounts(), key=lambda account: account.remaining)
+        budget = self._spending.spent() if released else self._spending.budget()
         spent, left = least.texts(self.ledger.budget)
         return StudyState(
             asked=self.asked,
             horizon=self.horizon,
             budget=str(self.ledger.budget),
-            release_budget=in_words(self._spending.budget(), self.ledger.budget),
+            release_budget=in_words(budget, self.ledger.budget),
             counted_in=measured_in(self.ledger.budget),
             spent=self.ledger.spent,
             remaining=self.ledger.remaining,
             spent_text=spent,
             left_text=left,
             closed=closed,
-            # somebody else who spends from this ledger may have taken the same name
-            released=closed and self.ledger.stored(RELEASE) is not None,
+            released=released,
             unit=self.design.unit,
-            passes=self.design.passes_left + 1,  # `self.design` is that of the first pass
+            passes=len(self._spending.charged()) if released else planned,
+            planned_passes=planned,
         )
+
+    @property
+    def receipt(self) -> dict[str, Any] | None:
+        """The receipt of the policy that was released, if it was (see `Policy.receipt`)."""
+        if not self.state.released:
+            return None
+        return self.ledger.receipt(self._spending.charged()[-1])
 
     def ask(self, context: Any, *, user: Any = None) -> Decision:
         """A uniformly random action for one context, written down before it is returned.
@@ -227,6 +238,10 @@ class Study:
 
         The policy states what the release itself promises. The study's ledger counts it together
         with all single decisions (`Study.state`).
+
+        A decision that was begun before the study was closed may take what later passes were to
+        spend. They spend what it left. Where that is nothing, the policy is that of the passes
+        before: `policy.facts["planned_passes"]`, `Study.state` and the logger "tacit" say so.
         """
         design = self._spending.settle(budget)
         policy = release_passes(
@@ -235,6 +250,16 @@ class Study:
             release=release_on(self.ledger, RELEASE),
             following=partial(self._following, progress),
         )
+        planned = design.passes_left + 1
+        passes = policy.facts["passes"]
+        if passes < planned:
+            logging.getLogger("tacit").warning(
+                "this study was released in %d of %d passes: single decisions left nothing for "
+                "the others.",
+                passes,
+                planned,
+            )
+            policy = replace(policy, facts=policy.facts | {"planned_passes": planned})
         delta = self.ledger.budget.delta
         if design.total_budget.rho is None or not delta:
             return policy
@@ -295,22 +320,24 @@ class Study:
             candidates=candidates,
         )
 
-    def _following(self, progress: Progress, policy: Policy) -> Design:
-        """The design of the next pass. It is written down before it is used, so that a release
-        that goes on after a crash, or in another process, uses the same."""
+    def _following(self, progress: Progress, policy: Policy) -> Design | None:
+        """The design of the next pass; None if nothing is left to pay for it. It is written down
+        before it is used, so that a release that goes on after a crash, or in another process,
+        uses the same."""
         number = len(policy.releases) + 1
         kept = self._store.design_of_pass(number)
         if kept is None:
             design = refine(policy, progress=progress)
             kept = self._store.keep_design_of_pass(number, design.facts(), design.arrays())
         design = Design.restore(self.problem, *kept)
-        rest = self._spending.rest()
-        if rest is not None and self._spending.never_paid(design):
-            smaller = _smaller(policy, rest, progress)
-            facts = smaller.facts()
-            kept = self._store.keep_design_of_pass(number, facts, smaller.arrays(), kept[0])
-            design = Design.restore(self.problem, *kept)
-        return design
+        rest = self._spending.rest()  # first: another process may charge this pass meanwhile
+        if not self._spending.never_paid(design):
+            return design
+        if rest is None:
+            return None
+        smaller = _smaller(policy, rest, progress)
+        kept = self._store.keep_design_of_pass(number, smaller.facts(), smaller.arrays(), kept[0])
+        return Design.restore(self.problem, *kept)
 
     def _statistic(
         self, rounds: int, progress: Progress = silent, design: Design | None = None
