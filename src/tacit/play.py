@@ -1,9 +1,9 @@
 """Play laws: how the actions of a log were chosen, given the contexts. All of it is public.
 
 A play law is a function `(contexts, rng) -> actions`: `contexts` are columns in the user's units,
-with one entry for each round, and the actions come back as a table with one row for each. It must
-not depend on the rounds of the log: a rule that was learned from other data is a law if that data
-is public, or if it was learned privately.
+with one entry for each round, and the actions come back as a table with one row for each. All of
+its randomness comes from `rng`. It must not depend on the rounds of the log: a rule that was
+learned from other data is a law if that data is public, or if it was learned privately.
 
     def rule(contexts, rng):  # higher doses for the heavy, with some noise
         return np.clip(contexts["weight"] / 2 + rng.normal(0, 5, len(contexts["weight"])), 0, 100)
@@ -447,16 +447,28 @@ def as_law(play: Any) -> PlayLaw:
 
 def law_digest(law: PlayLaw, contexts: Domain) -> str:
     """Tells one law from another: by what it says of itself, or by what it plays in some contexts
-    with the same coins."""
+    with the same coins. Fails if that is not the same each time."""
     if isinstance(law, Stated):
         return law.digest
     try:
         content = json.dumps(law.spec(), sort_keys=True, default=str).encode()
     except NotWritable:
-        rng = np.random.default_rng(0)
-        columns = contexts.decode(contexts.sample_points(TRIED, rng))
-        content = np.round(law.points(columns, rng), 6).astype("<f8").tobytes()
+        content = _tried(law, contexts)
+        # Otherwise the same fit would be another one, and charged again, each time it is run.
+        if content != _tried(law, contexts):
+            raise InputError(
+                f"the play ({law.description}) chooses other actions with the same contexts and "
+                "the same rng: draw all of its randomness from the rng that it is given, as in "
+                "rng.random(), and from no other."
+            ) from None
     return hashlib.sha256(content).hexdigest()[:16]
+
+
+def _tried(law: PlayLaw, contexts: Domain) -> bytes:
+    """What the law plays in some contexts, with the same coins each time."""
+    rng = np.random.default_rng(0)
+    columns = contexts.decode(contexts.sample_points(TRIED, rng))
+    return np.round(law.points(columns, rng), 6).astype("<f8").tobytes()
 
 
 def _rows(contexts: Columns) -> int:
