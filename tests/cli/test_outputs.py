@@ -232,3 +232,15 @@ def test_a_file_that_cannot_be_written_is_refused_first(decided: Path) -> None:
         typed("report", decided / "policy", "--out", decided / "folder.csv")
     typed("decide", decided / "policy", visitors, "--out", decided / "new" / "out.csv")
     typed("decide", decided / "policy", visitors, "--out", decided / "new" / "out.csv")
+
+
+def test_a_report_states_no_gain_that_the_verdict_contradicts(decided: Path) -> None:
+    about = decided / "policy" / "policy.json"
+    told = json.loads(about.read_text())
+    told["facts"]["play_check"] = {"contradicted": True}
+    about.write_text(json.dumps(told))
+    done = typed("report", decided / "policy", "--out", decided / "report.html")
+    assert "PLAY CONTRADICTED" in done.stderr
+    assert "are not stated: it would rest on a play that" in done.stdout
+    for statement in ("Expected gain", "95 %", "Matters most"):
+        assert statement not in done.stdout
