@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers import BUDGET, SMALL, build_design, records, small_problem, unit_problem
+import tacit
+from helpers import BUDGET, SMALL, build_design, records, small_problem, sqlite, unit_problem
 from tacit import Box, Categories, Design, InputError, Mixed, Policy, Problem, StateError, refine
 from tacit.contexts import PublicSample
 from tacit.decoder.context_law import ContextCounts, points_given
@@ -248,6 +249,34 @@ def test_every_law_has_a_digest_of_its_own_that_does_not_change(policy: Policy) 
     assert unit_problem().play_facts is None
     assert as_law(rule).description == "the function rule"
     assert as_law(LAWS["another rule"]).description == "a function"
+
+
+def test_a_law_with_randomness_of_its_own_is_refused_before_anything_is_charged(
+    tmp_path: Path,
+) -> None:
+    """It would be another law, and so another request that is charged, each time it is named."""
+    own = np.random.default_rng(0)
+
+    def careless(contexts: Any, rng: Any) -> Any:
+        return own.random(len(contexts["c"]))
+
+    log = {"x": [0.5] * 20, "c": [0.5] * 20, "reward": [0.5] * 20}
+    for play in (careless, EpsilonGreedy(careless, 0.1)):
+        problem = unit_problem(play=play)
+        with pytest.raises(
+            InputError, match=r"careless\) chooses other actions .* rng\.random\(\)"
+        ):
+            build_design(problem, horizon=100, budget=BUDGET, rng=0, rank=8)
+        with pytest.raises(InputError, match="draw all of its randomness from the rng"):
+            tacit.fit(
+                problem,
+                log,
+                reward="reward",
+                play="problem",
+                budget=BUDGET,
+                ledger=sqlite(tmp_path),
+            )
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_name_of_a_design_changes_with_its_play_even_on_the_same_landmarks() -> None:

@@ -100,6 +100,10 @@ def problem(**changes: Any) -> Problem:
             {"kernel": Joint(RBF().on("height"))},
             "names column 'height', which is none of dose, age, weight",
         ),
+        (
+            {"actions": Categories(["A"], "arm"), "advantage": True},
+            "advantage=True needs at least two actions that the kernel tells apart",
+        ),
     ],
 )
 def test_a_wrong_argument_is_refused_in_one_sentence(changes: dict[str, Any], says: str) -> None:

@@ -23,19 +23,23 @@ def release_passes(
     design: Design,
     collect: Callable[[Design], Statistic],
     release: Callable[[Statistic], Policy],
-    following: Callable[[Policy], Design] = refine,
+    following: Callable[[Policy], Design | None] = refine,
 ) -> Policy:
     """Spends what `design` and the passes after it are planned to spend, and returns the policy.
 
     `collect` adds all records to a statistic of the design that it is given: the same records in
     every pass. `release` turns it into a policy: `release_on(ledger, request)`, or
     `simulate_with(rng)`. `following` makes the design of the next pass, by default `tacit.refine`;
-    it may write the design down before it is used. `design` need not be that of the first pass: a
-    fit that was stopped goes on with a later one.
+    it may write the design down before it is used, and returns None where no other pass can be
+    paid for. `design` need not be that of the first pass: a fit that was stopped goes on with a
+    later one.
     """
     policy = release(collect(design))
     while design.passes_left:
-        design = following(policy)
+        next_design = following(policy)
+        if next_design is None:
+            return policy
+        design = next_design
         policy = release(collect(design))
     return policy
 

@@ -20,6 +20,8 @@ from tacit.play import Play, PlayLaw, Uniform, as_law, law_digest
 from tacit.spec import Spec, dump, load
 from tacit.tables import Table
 
+ALIKE = 1e-9  # the largest prior variance of an advantage where all actions are one to the kernel
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -307,7 +309,13 @@ def _centred(k: Kernel, actions: Domain) -> Kernel:
             "one."
         )
     points = actions.candidate_points(64 if actions.dimension == 1 else 256)
-    return replace(k, actions=kernels.Centred(k.actions, points))
+    centred = kernels.Centred(k.actions, points)
+    if centred.diagonal(points).max() < ALIKE:
+        raise InputError(
+            "advantage=True needs at least two actions that the kernel tells apart, since it "
+            "learns how they differ: declare more actions, or leave it out."
+        )
+    return replace(k, actions=centred)
 
 
 def _wrapped(kernel: Any) -> Kernel:

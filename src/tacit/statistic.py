@@ -36,6 +36,7 @@ class Statistic:
     def __init__(
         self, design: Design, device: str | Engine | None = None, cohort: Cohort | None = None
     ) -> None:
+        _require_same_people(design, cohort)
         self.design = design
         self._engine = engine(device)
         self._rows = design.writer(self._engine)
@@ -198,9 +199,7 @@ class Statistic:
             )
 
     def _policy(self, released: Released) -> Policy:
-        cohort = self._sum.cohort
-        people = "" if cohort is None else cohort.name
-        return Policy.from_release(Release(self.design, released, people))
+        return Policy.from_release(Release(self.design, released, _people(self._sum.cohort)))
 
     def _add_block(
         self,
@@ -238,6 +237,27 @@ class Statistic:
 
     def __repr__(self) -> str:
         return f"Statistic(<private>, records={self.records}, rank={self.design.rank})"
+
+
+def _people(cohort: Cohort | None) -> str:
+    """The name of the people that releases are about; none for everybody."""
+    return "" if cohort is None else cohort.name
+
+
+def _require_same_people(design: Design, cohort: Cohort | None) -> None:
+    """Fails if a design of a later pass is used for other people than the passes before it.
+
+    Its records add what those passes got wrong, and the decoder takes the mean reward from the
+    first of them: that of other people would be read as the mean of their residuals.
+    """
+    for release in design.previous:
+        if release.people != _people(cohort):
+            before = f"cohort {release.people!r}" if release.people else "everybody"
+            now = "everybody" if cohort is None else f"cohort {cohort.name!r}"
+            raise InputError(
+                f"this design is of another pass over the records of {before}, got {now}: make one "
+                "for other people with Design.build."
+            )
 
 
 def propensity_weights(p: Floats, actions: Domain, max_weight: float) -> Floats:

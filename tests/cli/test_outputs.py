@@ -18,6 +18,7 @@ from helpers import BUDGET, PROBLEM, create_study, records, small_design, small_
 from log_data import log_table
 from tacit import InputError, Ledger, Policy, StateError
 from tacit.cli import app
+from tacit.design.weights import choose_max_weight
 
 
 @pytest.fixture
@@ -232,3 +233,32 @@ def test_a_file_that_cannot_be_written_is_refused_first(decided: Path) -> None:
         typed("report", decided / "policy", "--out", decided / "folder.csv")
     typed("decide", decided / "policy", visitors, "--out", decided / "new" / "out.csv")
     typed("decide", decided / "policy", visitors, "--out", decided / "new" / "out.csv")
+
+
+def test_a_report_states_no_gain_that_the_verdict_contradicts(decided: Path) -> None:
+    about = decided / "policy" / "policy.json"
+    told = json.loads(about.read_text())
+    told["facts"]["play_check"] = {"contradicted": True}
+    about.write_text(json.dumps(told))
+    done = typed("report", decided / "policy", "--out", decided / "report.html")
+    assert "PLAY CONTRADICTED" in done.stderr
+    assert "are not stated: it would rest on a play that" in done.stdout
+    for statement in ("Expected gain", "95 %", "Matters most"):
+        assert statement not in done.stdout
+
+
+def test_a_plan_for_a_log_with_propensities_weighs_them_as_a_fit_does(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Asked(Exception):
+        pass
+
+    def plan(problem: tacit.Problem, *, horizon: int, budget: tacit.Budget, **given: Any) -> None:
+        weight = choose_max_weight(problem, horizon, budget, tacit.DesignOptions())
+        raise Asked(given["options"].max_weight == weight)
+
+    monkeypatch.setattr("tacit.planning.plan", plan)
+    for law, says in (('law = "uniform"', "False"), ('propensity = "p"', "True")):
+        (study / "problem.toml").write_text(PROBLEM.replace('law = "uniform"', law))
+        with pytest.raises(Asked, match=says):
+            typed("plan", study / "problem.toml", "--rounds", 2000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,17 @@ def test_a_study_is_created_played_shown_and_released(tmp_path: Path, problem: P
     files = [(tmp_path / name / "policy.npz").read_bytes() for name in ("policy", "again")]
     assert files[0] == files[1]
     assert answer("show", url)["spent"] == spent
+
+
+def test_a_release_of_fewer_passes_than_planned_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = sqlite(tmp_path)
+    study = create_study(url, small_problem(), horizon=40, budget=BUDGET, rank=8, rng=0)
+    ended = replace(study.state, closed=True, released=True, passes=1, planned_passes=2)
+    monkeypatch.setattr(Study, "state", ended)
+    told = " ".join(typed("show", url).replace("│", " ").split())
+    assert "in 1 pass of 2 that were planned: nothing was left for more" in told
 
 
 def test_a_release_spends_what_is_left_or_what_is_typed_and_says_so(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -93,21 +94,41 @@ def functions_of_the_prior(seed: int, count: int) -> tuple[Floats, Floats]:
     return points, 0.3 * np.linalg.cholesky(K) @ rng.normal(size=(len(points), count))
 
 
-def played(rounds: int, passes: int, rank: int | None = None) -> float:
-    """The mean error of policies for 16 functions of the prior, played for real."""
+def played(
+    rounds: int,
+    passes: int,
+    rank: int | None = None,
+    choose: Callable[[np.random.Generator], tuple[Any, Floats]] | None = None,
+    **options: Any,
+) -> float:
+    """The mean error of policies for 16 functions of the prior, played for real: uniformly, or at
+    the places on the grid that are chosen, with weights."""
     points, values = functions_of_the_prior(0, 16)
     rng = np.random.default_rng(1)
     design = build_design(
-        PROBLEM, horizon=rounds, budget=BUDGET, rng=0, passes=passes, noise=0.1, rank=rank
+        PROBLEM,
+        horizon=rounds,
+        budget=BUDGET,
+        rng=0,
+        passes=passes,
+        noise=0.1,
+        rank=rank,
+        **options,
     )
     errors = []
     for f in values.T:
-        at = rng.integers(len(points), size=rounds)
+        weights = None
+        if choose is None:
+            at = rng.integers(len(points), size=rounds)
+        else:
+            at, weights = choose(rng)
         y = np.clip(f[at] + 0.1 * rng.normal(size=rounds), -1, 1)
 
-        def collect(design: tacit.Design, at: Any = at, y: Floats = y) -> tacit.Statistic:
+        def collect(
+            design: tacit.Design, at: Any = at, y: Floats = y, weights: Any = weights
+        ) -> tacit.Statistic:
             statistic = design.statistic()
-            statistic.add_points(points[at], y)
+            statistic.add_points(points[at], y, weights=weights)
             return statistic
 
         policy = release_passes(design, collect, simulate_with(rng))
@@ -154,6 +175,52 @@ def test_what_was_planned_is_what_single_decisions_do(known: bool) -> None:
         problem, horizon=3000, budget=pure, options=DesignOptions(noise=0.1)
     ).forecast.expected_error
     assert 0.6 < np.mean(errors) / expected < 1.4
+
+
+def test_a_plan_is_for_the_play_of_the_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is learned of actions that are never played, and less where they are rare."""
+    monkeypatch.setattr("tacit.planning.forecast.LEAST", 40)  # quick
+    middle = tacit.play.Fixed({"x": 0.5})
+    errors = []
+    for law in (None, tacit.play.EpsilonGreedy(middle, 0.2), middle):
+        made = plan(
+            replace(PROBLEM, play=law), horizon=3000, budget=BUDGET, options=DesignOptions(rank=30)
+        )
+        errors.append(made.forecast.expected_error / made.forecast.uniform_error)
+        assert ("Actions are played by" in made.explain()) == (law is not None)
+    assert 2 * errors[0] < errors[1] < errors[2] / 1.5
+
+
+def test_weights_of_propensities_cost_accuracy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise hides the largest weight, and sums of weighted rewards vary more."""
+    monkeypatch.setattr("tacit.planning.forecast.LEAST", 40)  # quick
+    found = []
+    for weight in (None, 2.0, 5.0):
+        options = DesignOptions(rank=30, max_weight=weight)
+        made = plan(PROBLEM, horizon=3000, budget=BUDGET, options=options)
+        found.append(made.forecast)
+        assert ("log with propensities" in made.explain()) == (weight is not None)
+    for name in ("expected_error", "nonprivate_error"):
+        values = [getattr(forecast, name) for forecast in found]
+        assert values == sorted(set(values))
+
+
+@pytest.mark.slow
+def test_what_was_planned_is_what_happens_with_propensities() -> None:
+    """A log that plays the action of the context's own place in 80 % of its rounds, and uniformly
+    otherwise. A plan that knows nothing of weights expects a quarter of the error."""
+    rounds = 10_000
+    explore = 0.2
+    options = DesignOptions(noise=0.1, max_weight=1 / explore)
+    expected = plan(PROBLEM, horizon=rounds, budget=BUDGET, options=options).forecast.expected_error
+
+    def choose(rng: np.random.Generator) -> tuple[Any, Floats]:
+        action, context = rng.integers(41, size=(2, rounds))
+        action = np.where(rng.random(rounds) < explore, action, context)
+        p = 41 * (1 - explore) * (action == context) + explore  # times the uniform probability
+        return 41 * action + context, np.minimum(1.0, explore / p)
+
+    assert 0.6 < played(rounds, 2, choose=choose, max_weight=1 / explore) / expected < 1.4
 
 
 @pytest.mark.slow

@@ -285,6 +285,42 @@ WRONG: dict[str, tuple[Callable[[Path], Any], str]] = {
         "candidates must be a whole number",
     ),
     "a receipt of nothing": (lambda f: edit(f, lambda a: a.update(receipt={})), "lacks 'request'"),
+    "usable is a number": (
+        lambda f: edit(f, lambda a: a["facts"].update(usable=0.5)),
+        "'usable' must be a table, got float",
+    ),
+    "usable without a share": (
+        lambda f: edit(f, lambda a: a["facts"].update(usable={"std": 0.1})),
+        "lacks 'share'",
+    ),
+    "usable share is text": (
+        lambda f: edit(f, lambda a: a["facts"].update(usable={"share": "all", "std": 0.1})),
+        "'share' must be a number, got str",
+    ),
+    "usable share varies by less than nothing": (
+        lambda f: edit(f, lambda a: a["facts"].update(usable={"share": 1, "std": -0.1})),
+        "usable share is negative",
+    ),
+    "a play check of another kind": (
+        lambda f: edit(f, lambda a: a["facts"].update(play_check=[])),
+        "'play_check' must be a table",
+    ),
+    "a verdict on play that is none": (
+        lambda f: edit(f, lambda a: a["facts"].update(play_check={"contradicted": "no"})),
+        "'contradicted' of its facts has the wrong type",
+    ),
+    "play is a list": (
+        lambda f: edit(f, lambda a: a["facts"].update(play=["uniform"])),
+        "'play' of its facts has the wrong type",
+    ),
+    "records are text": (
+        lambda f: edit(f, lambda a: a["facts"].update(records="many")),
+        "'records' of its facts has the wrong type",
+    ),
+    "passes are true": (
+        lambda f: edit(f, lambda a: a["facts"].update(passes=True)),
+        "'passes' of its facts has the wrong type",
+    ),
     "a digest of another kind": (
         lambda f: edit(f, lambda a: a.update({folders.DIGEST: 3})),
         "wrong arrays_sha256",

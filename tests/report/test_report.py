@@ -539,4 +539,34 @@ def test_a_bad_verdict_stands_before_the_headline(policy: Policy, page: str) -> 
     assert "<strong>NOTHING LEARNED</strong>" not in page
     alarm = said.index('<div class="alarm" role="alert"><strong>NOTHING LEARNED</strong>')
     assert alarm < said.index("<h1>")
+    assert "promises a gain even where there is none (verdict: nothing learned)" in said
     assert not said[said.index("<main>") + len("<main>") : alarm].strip()
+
+
+@pytest.mark.parametrize(
+    ("facts", "says"),
+    [
+        (
+            {"play_check": {"contradicted": True}},
+            "it would rest on a play that the released counts contradict (verdict: play "
+            "contradicted)",
+        ),
+        (
+            {"usable": {"share": 0.1, "std": 0.01}},
+            "it would be about the few records that could be read (verdict: no usable records)",
+        ),
+    ],
+)
+def test_what_a_bad_verdict_contradicts_is_not_stated(
+    policy: Policy, page: str, facts: dict[str, Any], says: str
+) -> None:
+    """The numbers are those of a policy that is sure of itself."""
+    stated = ("at least 95\N{NO-BREAK SPACE}% sure", "The best fixed action is", "matters most</b>")
+    assert all(statement in page for statement in stated)
+    found = Findings.of(replace(policy, facts=policy.facts | facts))
+    assert found.advantage.share_sure > 0.9
+    said = render(found)
+    assert not any(statement in said for statement in stated)
+    assert said.count(says) == 3  # in short, how sure it is, which context matters
+    assert "That is not to be relied on" in said
+    assert "That is not to be relied on" not in page

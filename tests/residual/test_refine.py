@@ -27,7 +27,7 @@ from tacit import (
     refine,
 )
 from tacit._typing import Floats
-from tacit.core import simulate_gaussian
+from tacit.core import Cohort, simulate_gaussian
 from tacit.core.budget import GAUSSIAN, UNITS, ZCDP
 from tacit.decoder import LinearObservation, ReleaseParts, WhitenedObservation, decode
 from tacit.decoder.context_law import ContextCounts, moments_given
@@ -416,6 +416,25 @@ def test_releases_of_other_people_are_independent_observations(first: Design) ->
     same = decode([Release(first, one, "a"), Release(first, other, "a")])
     surer = [float(np.mean(found.variance(points))) for found in (apart, same, alone)]
     assert surer[0] < surer[1] < surer[2]
+
+
+def test_a_later_pass_is_over_the_same_people(first: Design) -> None:
+    """The mean reward of others would be read as the mean of what the first pass got wrong."""
+    mine = Cohort("mine", 0, ROUNDS)
+    statistic = first.statistic(cohort=mine)
+    statistic.add_points(*records(), first=0)
+    following = refine(statistic.simulate_release(np.random.default_rng(0)))
+    for other in (None, Cohort("other", ROUNDS, 2 * ROUNDS)):
+        with pytest.raises(InputError, match=r"another pass over the records of cohort 'mine'"):
+            following.statistic(cohort=other)
+    again = following.statistic(cohort=mine)
+    again.add_points(*records(), first=0)
+    assert again.simulate_release(np.random.default_rng(1)).facts["passes"] == 2
+
+
+def test_a_later_pass_over_everybody_is_not_one_over_a_cohort(second: Design) -> None:
+    with pytest.raises(InputError, match=r"records of everybody, got cohort 'mine'"):
+        second.statistic(cohort=Cohort("mine", 0, ROUNDS))
 
 
 def test_releases_on_other_landmarks_are_not_decoded_together(first: Design) -> None:

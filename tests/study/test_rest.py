@@ -164,11 +164,51 @@ def test_a_decision_that_comes_in_between_costs_accuracy_and_not_the_policy(
     epsilon = 0.385 if where == "release_passes" else 0.2
     study.ledger.spend("late", Exponential(epsilon), {}, lambda: b"")
     left = study.ledger.remaining
-    before = 0.0 if where == "release_passes" else study._begun().budget.zcdp
+    before = 0.0 if where == "release_passes" else study._spending.begun().budget.zcdp
     policy = study.release()
     assert policy.guarantee.rho == pytest.approx(left + before)
+    assert study.state.release_budget.endswith(f"(rho={left + before:g})")
+    assert study.state.passes == study.state.planned_passes == 2
     assert 0 <= study.ledger.remaining < 8 / UNITS
     assert same(policy, Study.open(sqlite(tmp_path)).release())
+
+
+@pytest.mark.parametrize("passes", [2, 3])
+def test_a_decision_that_takes_all_of_the_rest_leaves_the_policy_of_the_passes_before(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    passes: int,
+) -> None:
+    """One that was begun before the study was closed, and is charged after the first pass."""
+    study = make(tmp_path, passes=passes)
+    study.release_decision(HERE, epsilon=0.1)
+    with monkeypatch.context() as patch:
+        patch.setattr("tacit.study.study.refine", crash)
+        with pytest.raises(SystemExit):
+            study.release()
+    epsilon = (8 * study.ledger.remaining * (1 - 1e-9)) ** 0.5
+    study.ledger.spend("late", Exponential(epsilon), {}, lambda: b"")
+    charges = len(study.ledger.charges())
+    with caplog.at_level("WARNING", logger="tacit"):
+        policy = study.release()
+    assert f"released in 1 of {passes} passes" in caplog.text
+    assert (policy.facts["passes"], policy.facts["planned_passes"]) == (1, passes)
+    first = study._spending.begun().budget
+    assert policy.guarantee.rho == pytest.approx(first.zcdp)
+    assert (policy.private, policy.guarantee.delta) == (True, 1e-7)
+    state = study.state
+    assert (state.stage, state.passes, state.planned_passes) == ("released", 1, passes)
+    assert f"rho={first.zcdp:g}" in state.release_budget
+    assert study.receipt == policy.receipt == study.ledger.receipt("release/pass 1")
+    again = Study.open(sqlite(tmp_path))
+    assert same(policy, again.release())
+    assert again.state == state
+    assert len(again.ledger.charges()) == charges
+    with pytest.raises(BudgetError, match="left nothing"):
+        again.release_decision(HERE, epsilon=0.1)
+    policy.save(tmp_path / "policy")
+    assert tacit.Policy.load(tmp_path / "policy").facts["planned_passes"] == passes
 
 
 def test_the_plan_of_the_rest_is_worse_than_that_of_the_whole(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -57,20 +58,30 @@ def plan(
     The error is the reward lost per decision against always taking the best action. It is predicted
     by drawing reward functions from the kernel and released numbers from their law. Planning needs
     no data and costs no budget.
+
+    The play is that of the [play] table. With a column of propensities the weights are those of the
+    fit, and the log is taken to explore uniformly as rarely as they allow for.
     """
     from tacit.design import DesignOptions
+    from tacit.design.weights import choose_max_weight
     from tacit.logs import read_problem
     from tacit.planning import plan as make_plan
 
     spec = read_problem(problem)
+    horizon = chosen_rounds(spec, rounds)
+    budget = chosen_budget(spec, epsilon, delta)
+    options = DesignOptions(rank=rank, signal=signal, noise=noise)
+    if spec.propensity is not None:
+        weight = choose_max_weight(spec.problem, horizon, budget, options)
+        options = replace(options, max_weight=weight)
     with progress(json) as show:
         planned = make_plan(
             spec.problem,
-            horizon=chosen_rounds(spec, rounds),
-            budget=chosen_budget(spec, epsilon, delta),
+            horizon=horizon,
+            budget=budget,
             lengthscales=lengthscales,
             passes=passes,
-            options=DesignOptions(rank=rank, signal=signal, noise=noise),
+            options=options,
             progress=show,
         )
         forecast = planned.forecast

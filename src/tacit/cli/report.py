@@ -12,6 +12,7 @@ from tacit.cli.options import require_file
 
 if TYPE_CHECKING:
     from tacit.policy.comparison import Comparison
+    from tacit.report import Findings
 
 
 def report(
@@ -31,7 +32,7 @@ def report(
     numbers alone, so it costs no budget and may be shown to whoever may see the policy.
 
     The policy is compared with random play, with the best fixed action, and with a --baseline.
-    A policy that is not worth using is called so first.
+    A policy that is not worth using is called so first, and its gains are not stated.
     """
     from tacit.policy import Policy
     from tacit.report import Findings, write_findings
@@ -44,9 +45,20 @@ def report(
     if json:
         emit({"report": str(path)} | found.to_json())
         return
-    first = found.importances[0]
     out.print(f"[bold]Report written to {path}[/bold]", soft_wrap=True)
     out.print(f"Guarantee: {found.policy.guarantee}", soft_wrap=True)
+    if found.withheld:
+        out.print(found.withheld, markup=False, soft_wrap=True)
+    else:
+        _say_learned(found)
+    out.print(f"Verdict: {found.health.verdict}", soft_wrap=True)
+    if not found.policy.private:
+        err.print("[bold red]This policy is NOT private: it was made with a seed.[/bold red]")
+
+
+def _say_learned(found: Findings) -> None:
+    """What matters and what the policy gains."""
+    first = found.importances[0]
     out.print(
         f"Matters most: {first.axis.title} (reward at stake {first.reward_at_stake:.3g})",
         markup=False,
@@ -59,9 +71,6 @@ def report(
     _say_gain(f"the best fixed action ({action})", gains.over_fixed, who)
     if gains.over_baseline is not None:
         _say_gain("the baseline", gains.over_baseline, who)
-    out.print(f"Verdict: {found.health.verdict}", soft_wrap=True)
-    if not found.policy.private:
-        err.print("[bold red]This policy is NOT private: it was made with a seed.[/bold red]")
 
 
 def _say_gain(over: str, measured: Comparison, who: str) -> None:

@@ -146,11 +146,10 @@ def release(
         tacit decide policy/ visitors.csv
     """
     from tacit.policy import require_writable
-    from tacit.study.study import RELEASE
 
     started = time.perf_counter()
     study = _open(url)
-    require_writable(to, overwrite, study.ledger.receipt(RELEASE))
+    require_writable(to, overwrite, study.receipt)
     budget = _stated(study, epsilon, delta)
     with progress(json, rate="rounds") as bars:
         policy = study.release(budget, progress=bars)
@@ -197,6 +196,8 @@ def _open(url: str) -> Study:
 def _show(state: StudyState) -> None:
     whom = "one user, with all of their rounds" if state.unit == "user" else "one round"
     times = "1 pass" if state.passes == 1 else f"{state.passes} passes"
+    if state.passes < state.planned_passes:
+        times += f" of {state.planned_passes} that were planned: nothing was left for more"
     rows = [
         ["state", state.stage],
         ["rounds asked", f"{state.asked:,} of {state.horizon:,}"],

@@ -88,6 +88,7 @@ class Design:
         horizon = require_rounds(horizon)
         _check(budget, passes)
         private_sum(Encoding(size=1, horizon=horizon), unit)  # an unknown unit fails here
+        _ = problem.play_facts  # a law of play with randomness of its own fails here
         passes = int(passes)
         if budget.pure or options.plain:
             passes = 1  # a pure budget pays for no release; a plain one says too little to go on

@@ -7,6 +7,8 @@ diagonal.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from tacit._typing import Floats
@@ -15,6 +17,45 @@ from tacit.design.features import moments
 TAUS = tuple(float(tau) for tau in np.geomspace(1.0, 1000.0, 13))
 CLIP_QUANTILE = 0.5
 NEGLIGIBLE = 1e-9  # of the largest influence: points with less are like no landmark
+
+
+@dataclass(frozen=True, eq=False)
+class PredictedRelease:
+    """What a release of so many rounds would tell of the weights `theta` of the reward function.
+
+    b = G theta + noise,   Cov(noise) = sampling + privacy I
+    G = T E[q_s phi'],   sampling = T (E f^2 + R^2) E[q_s q_s'],   privacy = (2 s m)^2
+    """
+
+    G: Floats
+    sampling: Floats
+    privacy: float
+
+    @classmethod
+    def of(
+        cls,
+        Phi: Floats,
+        d: Floats,
+        tau: float,
+        *,
+        horizon: int,
+        multiplier: float,
+        signal: float,
+        noise: float,
+    ) -> PredictedRelease:
+        """`Phi` are features in the eigenbasis, `d` the eigenvalues; `signal` and `noise` are
+        standard deviations of the reward function and of the reward around it, in units of half
+        the reward range."""
+        T = horizon
+        q = Phi / np.sqrt(T * d + tau)
+        s = influence_quantile(q)
+        found = moments(Phi, q, s)
+        rank = len(d)
+        return cls(
+            G=T * found.cross[:rank, :rank],
+            sampling=T * (signal**2 + noise**2) * found.square[:rank, :rank],
+            privacy=(2.0 * s * multiplier) ** 2,
+        )
 
 
 def predicted_variance(
@@ -28,26 +69,18 @@ def predicted_variance(
     noise: float,
     target: Floats | None = None,
 ) -> float:
-    """Mean posterior variance of `f` if the study were run with this `tau`: over the public points,
-    or over points with the second moment `target` of features.
+    """Mean posterior variance of `f` if the study were run with this `tau`, which would give a
+    `PredictedRelease`: over the public points, or over points with the second moment `target` of
+    features.
 
-    `Phi` are features in the eigenbasis, `d` the eigenvalues; `signal` and `noise` are standard
-    deviations of the reward function and of the reward around it, in units of half the reward
-    range.
-
-        N = T (E f^2 + R^2) E[q_s q_s'] + (2 s m)^2 I
-        V = v I - v^2 G'(v G G' + N)^-1 G,   G = T E[q_s phi']
+        V = v I - v^2 G'(v G G' + N)^-1 G,   N = sampling + privacy I
     """
     v = signal**2
-    T = horizon
-    q = Phi / np.sqrt(T * d + tau)
-    s = influence_quantile(q)
-    found = moments(Phi, q, s)
-    rank = len(d)
-    G = T * found.cross[:rank, :rank]
-    sampling = T * (signal**2 + noise**2) * found.square[:rank, :rank]
-    N = sampling + (2.0 * s * multiplier) ** 2 * np.eye(rank)
-    S = v * G @ G.T + N
+    release = PredictedRelease.of(
+        Phi, d, tau, horizon=horizon, multiplier=multiplier, signal=signal, noise=noise
+    )
+    G = release.G
+    S = v * G @ G.T + (release.sampling + release.privacy * np.eye(len(d)))
     if target is None:
         return float(v * d.sum() - v**2 * np.sum(G * np.linalg.solve(S, G * d)))
     return float(v * np.trace(target) - v**2 * np.sum(G * np.linalg.solve(S, G @ target)))

@@ -15,9 +15,9 @@ import numpy as np
 from tacit._typing import Floats
 from tacit.core import Budget
 from tacit.design.choices import COARSE_RANK, TUNING_POINTS, choose_landmarks, noise_rho
-from tacit.design.features import Features, moments
+from tacit.design.features import Features
 from tacit.design.options import DesignOptions
-from tacit.design.tuning import choose_tau, influence_quantile
+from tacit.design.tuning import PredictedRelease, choose_tau
 from tacit.numerics import linalg
 from tacit.problem import Problem
 
@@ -53,53 +53,41 @@ def choose_max_weight(
             signal=options.signal,
             noise=options.noise,
         )
-    log = _Log(Phi, d, tau, horizon, multiplier, options.signal, options.noise)
+    release = PredictedRelease.of(
+        Phi,
+        d,
+        tau,
+        horizon=horizon,
+        multiplier=multiplier,
+        signal=options.signal,
+        noise=options.noise,
+    )
+    v = options.signal**2
 
     def error(max_weight: float) -> float:
-        return float(np.mean([log.predicted_error(max_weight, e) for e in EXPLORE_SHARES]))
+        errors = [predicted_error(release, d, v, max_weight, e) for e in EXPLORE_SHARES]
+        return float(np.mean(errors))
 
     return min(MAX_WEIGHTS, key=error)
 
 
-class _Log:
-    """A log of so many rounds, and what a release of it would tell. `Phi` are features in the
-    eigenbasis, `d` the eigenvalues."""
+def predicted_error(
+    release: PredictedRelease, d: Floats, v: float, max_weight: float, share: float
+) -> float:
+    """The mean square error of the posterior mean if this share of the log is uniform play. `d` are
+    the eigenvalues, `v` the variance of the reward function.
 
-    def __init__(
-        self,
-        Phi: Floats,
-        d: Floats,
-        tau: float,
-        horizon: int,
-        multiplier: float,
-        signal: float,
-        noise: float,
-    ) -> None:
-        T = horizon
-        q = Phi / np.sqrt(T * d + tau)
-        clip = influence_quantile(q)
-        found = moments(Phi, q, clip)
-        self.d = d
-        self.signal2 = signal**2
-        rank = len(d)
-        self.G = T * found.cross[:rank, :rank]
-        self.sampling = T * (signal**2 + noise**2) * found.square[:rank, :rank]
-        self.privacy = (2.0 * clip * multiplier) ** 2
+    Uniform actions have the weight w = min(1 / e, w_max), the narrow choice none to speak of. So
+    the sum is g G theta with g = e w, sampling noise has the factor E[w^2] = e w^2, and the
+    decoder, which knows nothing of g, reads K b with K = v G'(v G G' + N)^-1. With M = K G:
 
-    def predicted_error(self, max_weight: float, share: float) -> float:
-        """The mean square error of the posterior mean if this share of the log is uniform play.
-
-        Uniform actions have the weight w = min(1 / e, w_max), the narrow choice none to speak of.
-        So the sum is g G theta with g = e w, sampling noise has the factor E[w^2] = e w^2, and the
-        decoder, which knows nothing of g, reads K b with K = v G'(v G G' + N)^-1. With M = K G:
-
-            E |theta - K b|^2_D = v (tr D - (2 g - 1) tr D M - (1 - g^2) tr D M M')
-        """
-        v = self.signal2
-        w = min(1.0 / share, max_weight)
-        g = share * w
-        N = share * w**2 * self.sampling + max_weight**2 * self.privacy * np.eye(len(self.d))
-        M = v * np.linalg.solve(v * self.G @ self.G.T + N, self.G).T @ self.G
-        heard = float(np.sum(self.d * np.diag(M)))
-        squared = float(np.sum(self.d[:, None] * M * M))
-        return v * (float(self.d.sum()) - (2 * g - 1) * heard - (1 - g**2) * squared)
+        E |theta - K b|^2_D = v (tr D - (2 g - 1) tr D M - (1 - g^2) tr D M M')
+    """
+    G = release.G
+    w = min(1.0 / share, max_weight)
+    g = share * w
+    N = share * w**2 * release.sampling + max_weight**2 * release.privacy * np.eye(len(d))
+    M = v * np.linalg.solve(v * G @ G.T + N, G).T @ G
+    heard = float(np.sum(d * np.diag(M)))
+    squared = float(np.sum(d[:, None] * M * M))
+    return v * (float(d.sum()) - (2 * g - 1) * heard - (1 - g**2) * squared)

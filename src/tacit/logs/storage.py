@@ -13,6 +13,7 @@ import numpy as np
 
 from tacit.core.saved import Arrays
 from tacit.errors import InputError
+from tacit.policy.folders import sync_folder
 
 
 def write(path: Path, arrays: Arrays) -> None:
@@ -33,7 +34,7 @@ def write(path: Path, arrays: Arrays) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(name, path)
-        _sync(path.parent)
+        sync_folder(path.parent)
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}.") from None
     finally:
@@ -88,12 +89,3 @@ def damaged(path: str | Path) -> InputError:
     return InputError(
         f"{path} is damaged, or no checkpoint of this version of Tacit: delete it and start again."
     )
-
-
-def _sync(folder: Path) -> None:
-    """The new name is on disk, too."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -104,6 +104,10 @@ def plan(
     problem's own kernel, they are those of its relatives, which a fit finds by itself (see
     `relatives`). `passes` is how often the release will read the records (see
     `tacit.refine`). `rng` draws public coins; the default makes plans repeatable.
+
+    The plan is for the play of the problem, which is uniform unless it states another. For a log
+    with propensities pass `options.max_weight`: the plan is then for one that explores uniformly in
+    a share `1 / max_weight` of its rounds.
     """
     horizon = require_rounds(horizon)
     options = options or DesignOptions()
@@ -220,7 +224,7 @@ class Plan:
         tau = planned.tau
         s = planned.clip
         if budget.pure:
-            scale = 2.0 * s / (budget.epsilon or math.inf)
+            scale = 2.0 * s * self._max_weight / (budget.epsilon or math.inf)
             known = self.problem.generator is not None
             errors = simulation.errors_of_draws(planned.exact[0], tau, rounds, scale, known)
         else:
@@ -267,8 +271,16 @@ class Plan:
         anywhere = np.full((1, self.problem.dimension), 0.5)
         for i, part in enumerate(pass_budgets(budget, passes)):
             layout = choose_layout(self.problem, anywhere, part, self.options, last=i == passes - 1)
-            found.append(1.0 / math.sqrt(2.0 * noise_rho(part) * layout.influence_share))
+            rho = noise_rho(part) * layout.influence_share
+            found.append(self._max_weight / math.sqrt(2.0 * rho))
         return found
+
+    @property
+    def _max_weight(self) -> float:
+        """W, of a record of a log with propensities. Noise hides W times as much. Such a log is
+        taken to explore uniformly in a share 1 / W of its rounds: these count with the weight W,
+        the others hardly, so that E[w] = 1 and E[w^2] = W."""
+        return float(self.options.max_weight or 1.0)
 
     def _tuned(
         self, rounds: int, multiplier: float, signal: float, noise: float
@@ -305,7 +317,7 @@ class Plan:
             r = residual.residual_clip
             tau, s = self._tuned(rounds, multiplier, signal / r, noise / r)
             tuned.append((tau, s))
-            mean_square = kept * (signal**2 + noise**2)
+            mean_square = self._max_weight * kept * (signal**2 + noise**2)
             sigmas = [2.0 * s * r * multiplier, 0.0]
             noisy, without = self._simulation.observations(
                 rounds, tau, s, mean_square, residual.attenuation, sigmas, residual == REWARDS
@@ -364,6 +376,14 @@ class Plan:
                 "any study: this is about simpler ones, to which contexts matter less, or one by "
                 "one, and which a fit finds by itself."
             ]
+        if self.problem.law is not None:
+            about.append(f"Actions are played by {self.problem.law.description}.")
+        if self._max_weight > 1.0:
+            about.append(
+                "This is for a log with propensities, which explores uniformly in "
+                f"{100 / self._max_weight:.3g} % of its rounds; weights are up to "
+                f"{self._max_weight:g}."
+            )
         return "\n".join(
             [
                 f"With {f.rounds} rounds and {self.budget} the policy should lose "

@@ -69,7 +69,7 @@ def load(policy: type[Policy], path: str | Path, kernel: Any = None) -> Policy:
             guarantee=_guarantee(about["guarantee"]),
             posterior=_posterior(problem, about["posterior"], content),
             visitors=_visitors(problem, content),
-            facts=_table(about["facts"], "facts"),
+            facts=_facts(about["facts"]),
             candidates=_candidates(about["candidates"]),
             receipt=_receipt(about["receipt"]),
         )
@@ -167,6 +167,34 @@ def _guarantee(about: Any) -> Guarantee:
                 f"({type(getattr(promise, name)).__name__})."
             )
     return promise
+
+
+def _facts(value: Any) -> dict[str, Any]:
+    """Those that `tacit.policy.health` and reports read are what they take them for. A policy of an
+    earlier version lacks some."""
+    facts = _table(value, "facts")
+    if facts.get("usable") is not None:
+        usable = _table(facts["usable"], "usable")
+        _number(usable["share"], "share")
+        if _number(usable["std"], "std") < 0:
+            raise InputError(f"the std of its usable share is negative, {usable['std']!r}.")
+    if facts.get("play_check") is not None:
+        check = _table(facts["play_check"], "play_check")
+        _require_type(check.get("contradicted", False), bool, "contradicted")
+    if facts.get("play") is not None:
+        _require_type(facts["play"], str, "play")
+    for name in ("records", "passes"):
+        if facts.get(name) is not None:
+            _require_type(facts[name], int, name)
+    return facts
+
+
+def _require_type(value: Any, kind: type, name: str) -> None:
+    """A truth value is no number here."""
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise InputError(
+            f"the entry {name!r} of its facts has the wrong type ({type(value).__name__})."
+        )
 
 
 def _candidates(value: Any) -> int:

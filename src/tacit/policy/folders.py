@@ -84,7 +84,7 @@ def _replace(folder: Path, text: bytes, arrays: bytes, digest: str) -> None:
             staged.unlink(missing_ok=True)
         raise
     os.replace(staged, folder / ARRAYS)
-    _sync(folder)
+    sync_folder(folder)
     for name in os.listdir(folder):
         if LEFT_BEHIND.fullmatch(name):
             (folder / name).unlink(missing_ok=True)
@@ -110,13 +110,13 @@ def _put(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, path)
-        _sync(path.parent)
+        sync_folder(path.parent)
     finally:
         part.unlink(missing_ok=True)
 
 
-def _sync(folder: Path) -> None:
-    """The new name is on disk, too."""
+def sync_folder(folder: Path) -> None:
+    """Writes the names in a folder through to the disk: that of a file that was put there, say."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

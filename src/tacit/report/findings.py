@@ -10,7 +10,7 @@ import numpy as np
 
 from tacit._typing import Floats
 from tacit.policy import Policy
-from tacit.policy.health import Health
+from tacit.policy.health import NO_USABLE_RECORDS, NOTHING_LEARNED, PLAY_CONTRADICTED, Health
 from tacit.report.advantage import Comparison, Gains, measure_gains
 from tacit.report.axes import Axis, Ruler
 from tacit.report.frames import Mask, crossed
@@ -24,6 +24,13 @@ from tacit.report.view import View
 
 NEGLIGIBLE = 0.1  # of the largest reward at stake
 NOTHING = 0.005  # of the reward range: no context is worth more than this
+
+# Why a policy with a bad verdict is not believed what it says of itself.
+REASONS = {
+    NO_USABLE_RECORDS: "it would be about the few records that could be read",
+    PLAY_CONTRADICTED: "it would rest on a play that the released counts contradict",
+    NOTHING_LEARNED: "the largest of noisy numbers promises a gain even where there is none",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +78,18 @@ class Findings:
     @property
     def health(self) -> Health:
         return self.policy.health()
+
+    @property
+    def withheld(self) -> str:
+        """Why gains, how sure they are, and which context matters are not stated; empty where they
+        are, for a policy with a good verdict."""
+        verdict = self.health.verdict
+        if self.health.good:
+            return ""
+        return (
+            "What the policy gains, how sure that is, and which context matters are not stated: "
+            f"{REASONS[verdict]} (verdict: {verdict})."
+        )
 
     @property
     def advantage(self) -> Comparison:

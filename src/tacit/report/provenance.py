@@ -21,6 +21,7 @@ MEANINGS = {
     "budget": "what was allowed to be spent",
     "passes": "releases from the same rounds; a second one adds what the first got wrong, or the "
     "same again",
+    "planned_passes": "releases that were planned: nothing was left to pay for the others",
     "residual_clip": "where a further pass clips residuals: rewards less what the policy before it "
     "expects (1: rewards as they are)",
     "tau": "regularisation, chosen before any data for the best predicted accuracy",

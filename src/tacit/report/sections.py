@@ -17,6 +17,10 @@ ADVANTAGE = (
     "This policy learned only how much better an action is than a random one in the same context: "
     "its advantage. The reward that everybody gets anyway is not part of it."
 )
+DOUBTED = (
+    "The figures show what the policy expects. That is not to be relied on, as the verdict at the "
+    "top of this page says."
+)
 BAND = (
     " The band holds the truth with 90 % probability as far as the model is right (mean ± 1.645 "
     "standard deviations); it includes the noise that was added for privacy. The model does not "
@@ -47,6 +51,8 @@ def decides(found: Findings) -> str:
 def expects(found: Findings) -> str:
     """The expected reward of every action: a map, and slices of it with bands."""
     parts = []
+    if found.withheld:
+        parts.append(f"<p>{DOUBTED}</p>")
     if found.policy.problem.advantage:
         parts.append(f"<p>{ADVANTAGE}</p>")
     for i, action in enumerate(_actions(found)):
@@ -57,6 +63,8 @@ def expects(found: Findings) -> str:
 
 def sure(found: Findings) -> str:
     """The advantage over random play with bands, and where the policy is unsure."""
+    if found.withheld:
+        return f"<p>{escape(found.withheld)}</p>"
     n = min(len(found.advantage.mean), uncertainty.LINES)
     drawn = "drawn evenly from all that are possible, the rare ones as often as the common ones"
     if found.policy.visitors is not None:
@@ -86,6 +94,8 @@ def sure(found: Findings) -> str:
 
 def matters(found: Findings) -> str:
     """What each context is worth, and how fast the reward changes with each coordinate."""
+    if found.withheld:
+        return f"<p>{escape(found.withheld)}</p>"
     actions = _actions(found)
     changes = " ".join(_change(action) for action in actions)
     stakes = _figure(

@@ -48,11 +48,12 @@ def lead(found: Findings) -> str:
 def in_short(found: Findings) -> list[str]:
     """The sentences to remember."""
     health = found.health
+    learned = [what_matters(found), how_sure(found), *against_others(found)]
+    if found.withheld:
+        learned = [escape(found.withheld)]
     return [
         f"<b>Verdict: {health.verdict}.</b> {escape(health.sentence)}",
-        what_matters(found),
-        how_sure(found),
-        *against_others(found),
+        *learned,
         *(_usual_choice(found, axis) for axis in found.view.actions.axes[:3]),
     ]
 

@@ -20,7 +20,8 @@ class StudyState:
     | `closed` | a release was begun: no more rounds are asked |
     | `released` | the policy is there: `Study.release` returns it free of charge |
     | `unit` | who is protected: one "record", or one "user" with all of their records |
-    | `passes` | how often the release reads the rounds |
+    | `passes` | how often the release reads, or has read, the rounds |
+    | `planned_passes` | the same as it was planned: decisions may have left nothing for some |
     """
 
     asked: int
@@ -36,6 +37,7 @@ class StudyState:
     released: bool
     unit: str
     passes: int
+    planned_passes: int
 
     @property
     def stage(self) -> str:

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import math
+import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tacit._typing import Floats
-from tacit.core import Budget, Ledger, release_event
-from tacit.core.accounts import NOTHING
-from tacit.core.budget import PURE, UNITS
+from tacit.core import Budget, Ledger
 from tacit.core.curve import gaussian_epsilon
 from tacit.core.database import connect
 from tacit.core.ledger import measured_in
 from tacit.design import Design, DesignOptions
-from tacit.design.choices import pass_budget
 from tacit.domains import record_points
-from tacit.errors import BudgetError, InputError, RequestConflictError, StateError
-from tacit.passes import release_on, release_passes, requests, require_room
+from tacit.errors import InputError, StateError
+from tacit.passes import release_on, release_passes, requests
 from tacit.planning import Plan, plan
 from tacit.policy import Policy
 from tacit.problem import Problem
@@ -31,11 +27,10 @@ from tacit.quiet import quiet
 from tacit.residual.refine import refine
 from tacit.single_decision.decision import release_decision
 from tacit.statistic import Statistic
+from tacit.study.spending import RELEASE, Spending, in_words, require_release
 from tacit.study.state import StudyState
 from tacit.study.store import Store
 from tacit.tables import labels, number
-
-RELEASE = "release"  # the request of the last pass, under which the policy is stored
 
 
 @dataclass(frozen=True)
@@ -61,6 +56,7 @@ class Study:
         self._store = store
         self.design = design
         self.ledger = Ledger.open(store.engine)
+        self._spending = Spending(store, self.ledger, design)
         # Fresh coins for every call. A generator kept here would be copied by a fork.
         self._rng: np.random.Generator | None = None
 
@@ -112,7 +108,7 @@ class Study:
         )
         ledger = store.ledger()
         if ledger is not None and not budget.pure:  # a pure budget pays for decisions alone
-            _require_release(ledger, design)
+            require_release(ledger, design)
         store.create(problem.spec(), design.facts(), design.arrays(), budget)
         return cls(store, design)
 
@@ -145,25 +141,34 @@ class Study:
     def state(self) -> StudyState:
         """Where the study stands: what is public, and nothing else."""
         closed = self._store.closed()
-        budget = self._begun().total_budget if closed else self._release_budget()
+        released = closed and self._spending.finished()
+        planned = self.design.passes_left + 1  # `self.design` is that of the first pass
         least = min(self.ledger.accounts(), key=lambda account: account.remaining)
+        budget = self._spending.spent() if released else self._spending.budget()
         spent, left = least.texts(self.ledger.budget)
         return StudyState(
             asked=self.asked,
             horizon=self.horizon,
             budget=str(self.ledger.budget),
-            release_budget=_in_words(budget, self.ledger.budget),
+            release_budget=in_words(budget, self.ledger.budget),
             counted_in=measured_in(self.ledger.budget),
             spent=self.ledger.spent,
             remaining=self.ledger.remaining,
             spent_text=spent,
             left_text=left,
             closed=closed,
-            # somebody else who spends from this ledger may have taken the same name
-            released=closed and self.ledger.stored(RELEASE) is not None,
+            released=released,
             unit=self.design.unit,
-            passes=self.design.passes_left + 1,  # `self.design` is that of the first pass
+            passes=len(self._spending.charged()) if released else planned,
+            planned_passes=planned,
         )
+
+    @property
+    def receipt(self) -> dict[str, Any] | None:
+        """The receipt of the policy that was released, if it was (see `Policy.receipt`)."""
+        if not self.state.released:
+            return None
+        return self.ledger.receipt(self._spending.charged()[-1])
 
     def ask(self, context: Any, *, user: Any = None) -> Decision:
         """A uniformly random action for one context, written down before it is returned.
@@ -233,14 +238,28 @@ class Study:
 
         The policy states what the release itself promises. The study's ledger counts it together
         with all single decisions (`Study.state`).
+
+        A decision that was begun before the study was closed may take what later passes were to
+        spend. They spend what it left. Where that is nothing, the policy is that of the passes
+        before: `policy.facts["planned_passes"]`, `Study.state` and the logger "tacit" say so.
         """
-        design = self._settled(budget)
+        design = self._spending.settle(budget)
         policy = release_passes(
             design,
             collect=partial(self._statistic, self._store.close(), progress),
             release=release_on(self.ledger, RELEASE),
             following=partial(self._following, progress),
         )
+        planned = design.passes_left + 1
+        passes = policy.facts["passes"]
+        if passes < planned:
+            logging.getLogger("tacit").warning(
+                "this study was released in %d of %d passes: single decisions left nothing for "
+                "the others.",
+                passes,
+                planned,
+            )
+            policy = replace(policy, facts=policy.facts | {"planned_passes": planned})
         delta = self.ledger.budget.delta
         if design.total_budget.rho is None or not delta:
             return policy
@@ -263,7 +282,7 @@ class Study:
             plain=not layout.square_share,
         )
         if budget is None:
-            budget = self._begun().total_budget if self._store.closed() else self._release_budget()
+            budget = self._spending.budget()
         return plan(
             self.problem,
             horizon=rounds,
@@ -301,100 +320,24 @@ class Study:
             candidates=candidates,
         )
 
-    def _release_budget(self) -> Budget:
-        """What a release would spend now: what was planned, or all that is left if that is less."""
-        planned = self.design.total_budget
-        divided = self.ledger.accounts()[0].cohort is not None  # a release of all says why not
-        if planned.pure or divided or self._has_room(*requests(self.design, RELEASE).values()):
-            return planned
-        # where nothing is left, the refusal of what was planned says so
-        return self._rest() or planned
-
-    def _rest(self) -> Budget | None:
-        """What is left, as a budget; None if that is nothing but rounding."""
-        account = min(self.ledger.accounts(), key=lambda account: account.remaining)
-        if account.remaining <= NOTHING or account.measure == PURE:
-            return None
-        rho = account.remaining / UNITS
-        if Fraction(rho) * UNITS > account.remaining:  # above 2^53 units
-            rho = math.nextafter(rho, 0.0)
-        return Budget(rho=rho)
-
-    def _has_room(self, *budgets: Budget) -> bool:
-        """Whether the ledger has room for releases that spend so much."""
-        measure = self.ledger.account().measure
-        events = [release_event(self.design.encoding, budget, measure) for budget in budgets]
-        try:
-            self.ledger.require_room(*events)
-        except BudgetError:
-            return False
-        return True
-
-    def _settled(self, budget: Budget | None) -> Design:
-        """The design of the first pass, with what the release spends written down. A refusal leaves
-        an open study open."""
-        if budget is not None and not isinstance(budget, Budget):
-            raise InputError(
-                f"budget must be a tacit.Budget, got {budget!r}: write release(Budget(0.5, 1e-6))."
-            )
-        if not self._store.closed():
-            self._close(budget or self._release_budget())
-        design = self._begun()
-        first = next(iter(requests(design, RELEASE)))
-        if self._never_paid(first, design):
-            kept = self._store.design_of_pass(1)
-            spends = asdict(budget or self._release_budget())
-            self._store.keep_design_of_pass(1, spends, {}, instead_of=kept and kept[0])
-            design = self._begun()
-        if budget is not None and budget != design.total_budget:
-            raise RequestConflictError(
-                f"the release of this study was begun with {design.total_budget}, not with "
-                f"{budget}: call release() without a budget to go on with it."
-            )
-        return design
-
-    def _close(self, budget: Budget) -> None:
-        """Closes the study for a release that spends so much, unless another process closes it."""
-        planned = self.design.total_budget
-        try:
-            require_room(self.ledger, _spending(self.design, budget), RELEASE)
-        except BudgetError:
-            if self._store.closed():
-                return
-            raise
-        self._store.close(None if budget == planned else asdict(budget))
-
-    def _begun(self) -> Design:
-        """The design of the first pass of a study that is closed."""
-        kept = self._store.design_of_pass(1)
-        if kept is None:
-            return self.design
-        return _spending(self.design, Budget(**kept[0]))
-
-    def _never_paid(self, request: str, design: Design) -> bool:
-        """Whether a pass was not charged and never can be: what was spent only grows. A decision
-        that was begun before the study was closed may have taken what the pass was to spend.
-
-        The order matters: there may be no room because another process has charged this pass.
-        """
-        return not self._has_room(design.budget) and self.ledger.receipt(request) is None
-
-    def _following(self, progress: Progress, policy: Policy) -> Design:
-        """The design of the next pass. It is written down before it is used, so that a release
-        that goes on after a crash, or in another process, uses the same."""
+    def _following(self, progress: Progress, policy: Policy) -> Design | None:
+        """The design of the next pass; None if nothing is left to pay for it. It is written down
+        before it is used, so that a release that goes on after a crash, or in another process,
+        uses the same."""
         number = len(policy.releases) + 1
         kept = self._store.design_of_pass(number)
         if kept is None:
             design = refine(policy, progress=progress)
             kept = self._store.keep_design_of_pass(number, design.facts(), design.arrays())
         design = Design.restore(self.problem, *kept)
-        rest = self._rest()
-        if rest is not None and self._never_paid(next(iter(requests(design, RELEASE))), design):
-            smaller = _smaller(policy, rest, progress)
-            facts = smaller.facts()
-            kept = self._store.keep_design_of_pass(number, facts, smaller.arrays(), kept[0])
-            design = Design.restore(self.problem, *kept)
-        return design
+        rest = self._spending.rest()  # first: another process may charge this pass meanwhile
+        if not self._spending.never_paid(design):
+            return design
+        if rest is None:
+            return None
+        smaller = _smaller(policy, rest, progress)
+        kept = self._store.keep_design_of_pass(number, smaller.facts(), smaller.arrays(), kept[0])
+        return Design.restore(self.problem, *kept)
 
     def _statistic(
         self, rounds: int, progress: Progress = silent, design: Design | None = None
@@ -410,35 +353,9 @@ class Study:
         return f"Study({self.state})"
 
 
-def _spending(design: Design, budget: Budget) -> Design:
-    """The design of a first pass, for passes that spend another budget together."""
-    if budget == design.total_budget:
-        return design
-    return replace(design, budget=pass_budget(budget, design.passes_left + 1), total_budget=budget)
-
-
 def _smaller(policy: Policy, rest: Budget, progress: Progress) -> Design:
     """The design of a last pass that spends what is left."""
     return refine(policy, budget=rest, progress=progress)
-
-
-def _in_words(budget: Budget, stated: Budget) -> str:
-    """A budget as text, in the words in which the ledger's budget was stated."""
-    if budget.rho is None or not stated.delta:
-        return str(budget)
-    epsilon = budget.as_epsilon(stated.delta)
-    return f"epsilon={epsilon:.4g} at delta={stated.delta:g} ({budget})"
-
-
-def _require_release(ledger: Ledger, design: Design) -> None:
-    """Fails unless the ledger can pay for the release of a study that is new."""
-    used = [name for name in requests(design, RELEASE) if ledger.receipt(name) is not None]
-    if used:
-        raise StateError(
-            f"the ledger in this database has a request {used[0]!r} already, which is the study's: "
-            "choose another database."
-        )
-    require_room(ledger, design, RELEASE)
 
 
 def _id(decision: Any) -> str:

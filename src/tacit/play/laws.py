@@ -1,27 +1,10 @@
-"""Play laws: how the actions of a log were chosen, given the contexts. All of it is public.
-
-A play law is a function `(contexts, rng) -> actions`: `contexts` are columns in the user's units,
-with one entry for each round, and the actions come back as a table with one row for each. It must
-not depend on the rounds of the log: a rule that was learned from other data is a law if that data
-is public, or if it was learned privately.
-
-    def rule(contexts, rng):  # higher doses for the heavy, with some noise
-        return np.clip(contexts["weight"] / 2 + rng.normal(0, 5, len(contexts["weight"])), 0, 100)
-
-    Problem(actions, contexts, play=rule)
-    Problem(actions, contexts, play=EpsilonGreedy(Policy.load("policy/"), 0.1))
-    Problem(actions, contexts, play={"A": 0.8, "B": 0.1, "C": 0.1})
-"""
+"""Laws of play that can be written down, and what is read as a law."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any
 
 import numpy as np
 from narwhals.dependencies import is_into_dataframe, is_into_series
@@ -29,101 +12,12 @@ from narwhals.dependencies import is_into_dataframe, is_into_series
 from tacit._typing import Floats, Rng
 from tacit.contexts import Generator, PublicSample, is_private
 from tacit.domains import Domain
-from tacit.errors import InputError, StateError
+from tacit.errors import InputError
+from tacit.play.base import PlayLaw, PointLaw, rows, some
+from tacit.play.wrapped import ContextFree, Deciding, Decisions, Function, Sampled
 from tacit.spec import Spec
 from tacit.spec import load as load_spec
 from tacit.tables import Columns
-
-__all__ = [
-    "Committee",
-    "EpsilonGreedy",
-    "Fixed",
-    "Play",
-    "PlayLaw",
-    "Probabilities",
-    "Stated",
-    "Uniform",
-    "as_law",
-    "load_law",
-]
-
-TRIED = 256  # contexts at which a law that cannot be written down is compared with another
-Own = TypeVar("Own", bound="PlayLaw")
-
-
-class NotWritable(InputError):
-    """A law holds something that no file can hold, such as a function."""
-
-
-@runtime_checkable
-class Deciding(Protocol):
-    """A policy: it has a decision for every context."""
-
-    def decide(self, contexts: Any) -> Any: ...
-
-
-class PlayLaw(ABC):
-    """How actions are chosen given the contexts: a function `(contexts, rng) -> actions`.
-
-    Laws that draw from all actions must know which there are: a problem sees to it, and elsewhere
-    `law.on(actions)` does.
-    """
-
-    _actions: Domain | None = None
-
-    @property
-    @abstractmethod
-    def description(self) -> str:
-        """What it is, in a few public words."""
-
-    @abstractmethod
-    def __call__(self, contexts: Columns, rng: Rng) -> Any:
-        """One action for each row of the contexts."""
-
-    def points(self, contexts: Columns, rng: Rng) -> Floats:
-        """The same in unit coordinates. Fails unless there is a complete action for each row."""
-        n = _rows(contexts)
-        table = self.actions.read(self(contexts, rng), "the table of play")
-        if table.rows != n:
-            raise InputError(
-                f"play was asked for the actions of {n} contexts and returned {table.rows}: return "
-                "one for each row."
-            )
-        points = self.actions.encode(table.columns)
-        if not np.isfinite(points).all():
-            raise InputError(
-                "play returned missing or unknown actions: every row must be a complete action."
-            )
-        return points
-
-    def spec(self) -> Spec:
-        """The law as plain data, for TOML and JSON (see `load_law`)."""
-        raise NotWritable(f"{self.description} cannot be written to a file as a law of play.")
-
-    def on(self: Own, actions: Domain) -> Own:
-        """The same law, which draws from these actions. Fails if it is none on them."""
-        bound = copy(self)
-        object.__setattr__(bound, "_actions", actions)
-        return bound
-
-    @property
-    def actions(self) -> Domain:
-        if self._actions is None:
-            raise StateError(
-                "this law of play does not know which actions there are: give it to a problem, or "
-                "call law.on(actions) first."
-            )
-        return self._actions
-
-
-class PointLaw(PlayLaw):
-    """A law that draws in unit coordinates."""
-
-    @abstractmethod
-    def points(self, contexts: Columns, rng: Rng) -> Floats: ...
-
-    def __call__(self, contexts: Columns, rng: Rng) -> Any:
-        return self.actions.decode(self.points(contexts, rng))
 
 
 @dataclass(frozen=True)
@@ -135,7 +29,7 @@ class Uniform(PointLaw):
         return "uniform"
 
     def points(self, contexts: Columns, rng: Rng) -> Floats:
-        return self.actions.sample_points(_rows(contexts), rng)
+        return self.actions.sample_points(rows(contexts), rng)
 
     def spec(self) -> Spec:
         return {"type": "uniform"}
@@ -166,7 +60,7 @@ class Fixed(PointLaw):
         return points
 
     def points(self, contexts: Columns, rng: Rng) -> Floats:
-        return np.tile(self._point(), (_rows(contexts), 1))
+        return np.tile(self._point(), (rows(contexts), 1))
 
     def spec(self) -> Spec:
         return {"type": "fixed", "action": self.action}
@@ -222,7 +116,7 @@ class Probabilities(PointLaw):
 
     def points(self, contexts: Columns, rng: Rng) -> Floats:
         p = np.array([float(value) for value in self.probabilities.values()])
-        return self._places()[rng.choice(len(p), size=_rows(contexts), p=p / p.sum())]
+        return self._places()[rng.choice(len(p), size=rows(contexts), p=p / p.sum())]
 
     def spec(self) -> Spec:
         table = {str(label): float(p) for label, p in self.probabilities.items()}
@@ -252,11 +146,11 @@ class EpsilonGreedy(PointLaw):
         return bound
 
     def points(self, contexts: Columns, rng: Rng) -> Floats:
-        n = _rows(contexts)
+        n = rows(contexts)
         explore = rng.random(n) < self.epsilon
         points = self.actions.sample_points(n, rng)
         if not explore.all():
-            points[~explore] = self.law.points(_some(contexts, ~explore), rng)
+            points[~explore] = self.law.points(some(contexts, ~explore), rng)
         return points
 
     def spec(self) -> Spec:
@@ -293,109 +187,17 @@ class Committee(PointLaw):
         return bound
 
     def points(self, contexts: Columns, rng: Rng) -> Floats:
-        n = _rows(contexts)
+        n = rows(contexts)
         member = rng.integers(len(self.laws), size=n)
         points = np.empty((n, self.actions.dimension))
         for i, law in enumerate(self.laws):
             mine = member == i
             if mine.any():
-                points[mine] = law.points(_some(contexts, mine), rng)
+                points[mine] = law.points(some(contexts, mine), rng)
         return points
 
     def spec(self) -> Spec:
         return {"type": "committee", "laws": [law.spec() for law in self.laws]}
-
-
-@dataclass(frozen=True, eq=False)
-class Decisions(PlayLaw):
-    """The decisions of a policy."""
-
-    policy: Deciding
-
-    @property
-    def description(self) -> str:
-        return "a policy"
-
-    def __call__(self, contexts: Columns, rng: Rng) -> Any:
-        return self.policy.decide(contexts)
-
-    def spec(self) -> Spec:
-        """A policy is named by the digest of its numbers: two policies are two laws."""
-        posterior = getattr(self.policy, "posterior", None)
-        digest = hashlib.sha256()
-        for name in ("landmarks", "weights"):
-            array = getattr(posterior, name, None)
-            if not isinstance(array, np.ndarray):
-                return super().spec()
-            digest.update(np.ascontiguousarray(array, dtype="<f8").tobytes())
-        return {"type": "policy", "digest": digest.hexdigest()}
-
-
-@dataclass(frozen=True, eq=False)
-class ContextFree(PlayLaw):
-    """Draws of something with `sample(n, rng)`, whatever the contexts."""
-
-    generator: Generator
-
-    @property
-    def description(self) -> str:
-        return "a law that does not look at contexts"
-
-    def __call__(self, contexts: Columns, rng: Rng) -> Any:
-        return self.generator.sample(_rows(contexts), rng)
-
-
-@dataclass(frozen=True, eq=False)
-class Sampled(PointLaw):
-    """Draws with replacement from a public sample of actions, whatever the contexts."""
-
-    sample: PublicSample
-
-    @property
-    def description(self) -> str:
-        return "a public sample of actions"
-
-    def on(self, actions: Domain) -> Sampled:
-        bound = super().on(actions)
-        object.__setattr__(bound, "_pool", self.sample.points(actions))
-        return bound
-
-    def points(self, contexts: Columns, rng: Rng) -> Floats:
-        pool: Floats = self._pool  # type: ignore[attr-defined]
-        return pool[rng.integers(len(pool), size=_rows(contexts))]
-
-
-@dataclass(frozen=True, eq=False)
-class Function(PlayLaw):
-    """A function `(contexts, rng) -> actions` of somebody's own."""
-
-    function: Callable[[Columns, Rng], Any]
-
-    @property
-    def description(self) -> str:
-        name = getattr(self.function, "__name__", "")
-        return f"the function {name}" if name.isidentifier() else "a function"
-
-    def __call__(self, contexts: Columns, rng: Rng) -> Any:
-        return self.function(contexts, rng)
-
-
-@dataclass(frozen=True)
-class Stated(PlayLaw):
-    """A law that was not kept, of which only the name is known. Records can be counted with it; a
-    design can be neither built nor decoded."""
-
-    name: str
-    digest: str
-
-    @property
-    def description(self) -> str:
-        return self.name
-
-    def __call__(self, contexts: Columns, rng: Rng) -> Any:
-        raise StateError(
-            f"the law of play ({self.name}) is not kept in files: pass the problem with its play."
-        )
 
 
 Play = (
@@ -443,25 +245,3 @@ def as_law(play: Any) -> PlayLaw:
         "if actions were drawn uniformly, and wrap a table that is already public in "
         "tacit.contexts.PublicSample."
     )
-
-
-def law_digest(law: PlayLaw, contexts: Domain) -> str:
-    """Tells one law from another: by what it says of itself, or by what it plays in some contexts
-    with the same coins."""
-    if isinstance(law, Stated):
-        return law.digest
-    try:
-        content = json.dumps(law.spec(), sort_keys=True, default=str).encode()
-    except NotWritable:
-        rng = np.random.default_rng(0)
-        columns = contexts.decode(contexts.sample_points(TRIED, rng))
-        content = np.round(law.points(columns, rng), 6).astype("<f8").tobytes()
-    return hashlib.sha256(content).hexdigest()[:16]
-
-
-def _rows(contexts: Columns) -> int:
-    return len(next(iter(contexts.values())))
-
-
-def _some(contexts: Columns, rows: Any) -> Columns:
-    return {name: column[rows] for name, column in contexts.items()}
