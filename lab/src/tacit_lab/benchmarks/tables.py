@@ -137,7 +137,9 @@ def fit(problem: Problem, log: Log, epsilon: float, seed: int) -> Policy:
     return release_passes(design, log.collect, simulate_with(rng))
 
 
-def study(setting: Setting, seed: int) -> tuple[References, dict[str, float]]:
+def study(
+    setting: Setting, seed: int, variants: Sequence[str] = tuple(VARIANTS)
+) -> tuple[References, dict[str, float]]:
     """One environment as drawn for one seed: the references, and the value of each variant."""
     name = setting.environment
     make, _ = environment_named(name)
@@ -146,8 +148,8 @@ def study(setting: Setting, seed: int) -> tuple[References, dict[str, float]]:
     draw = environment.fresh_contexts or environment.draw_contexts
     visitors = draw(VISITORS, stream(name, seed, FRESH_CONTEXTS))
     values = {}
-    for variant, problem_of in VARIANTS.items():
-        problem = problem_of(environment)
+    for variant in variants:
+        problem = VARIANTS[variant](environment)
         if problem is not None:
             policy = fit(problem, log, setting.epsilon, seed)
             values[variant] = value(environment, policy.decide_points(visitors), visitors)
@@ -219,13 +221,18 @@ def as_row(result: Result) -> dict[str, Any]:
     }
 
 
-def measure(wanted: Sequence[Setting], seeds: int, workers: int) -> list[Result]:
+def measure(
+    wanted: Sequence[Setting], seeds: int, workers: int, variants: Sequence[str]
+) -> list[Result]:
     """All settings, in processes with one thread each."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        jobs = [[pool.submit(study, setting, seed) for seed in range(seeds)] for setting in wanted]
+        jobs = [
+            [pool.submit(study, setting, seed, variants) for seed in range(seeds)]
+            for setting in wanted
+        ]
         results = []
         pairs = list(zip(wanted, jobs, strict=True))
         for setting, studies in track(pairs, "measuring", console=Console(stderr=True)):
@@ -238,6 +245,7 @@ def main(
     rounds: Annotated[list[int] | None, typer.Option(min=1, help="Rounds of a log.")] = None,
     epsilon: Annotated[list[float] | None, typer.Option(help="Privacy budgets.")] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Studies for each setting.")] = 4,
+    own: Annotated[bool, typer.Option(help="Measure the environment's own kernel, too.")] = True,
     workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
     page: Annotated[Path | None, typer.Option(help="A page to write the table to.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON for machines.")] = False,
@@ -247,7 +255,8 @@ def main(
     for name in names:
         environment_named(name)  # an unknown one is refused before anything is measured
     wanted = list(settings(names, rounds or ROUNDS, epsilon or EPSILONS))
-    results = measure(wanted, seeds, workers)
+    variants = list(VARIANTS) if own else ["default"]
+    results = measure(wanted, seeds, workers, variants)
     if as_json:
         print(json.dumps([as_row(result) for result in results], indent=2))
         return
