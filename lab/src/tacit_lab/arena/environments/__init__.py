@@ -11,10 +11,13 @@ from tacit_lab.arena.environments.bump import bump
 from tacit_lab.arena.environments.catalogue import catalogue
 from tacit_lab.arena.environments.classics import CLASSICS
 from tacit_lab.arena.environments.dosing import dosing
+from tacit_lab.arena.environments.features import features
 from tacit_lab.arena.environments.jester import jester
 from tacit_lab.arena.environments.making import misled, untold
+from tacit_lab.arena.environments.pooled import COLUMNS, pooled
 from tacit_lab.arena.environments.pricing import pricing
 from tacit_lab.arena.environments.rkhs import KERNELS, SIZES, rkhs
+from tacit_lab.arena.environments.tables import TABLES
 from tacit_lab.arena.environments.warfarin import warfarin
 from tacit_lab.arena.protocol import Environment
 
@@ -22,6 +25,11 @@ RKHS: dict[str, Callable[[Rng], Environment]] = {
     f"{kernel}-{actions}+{contexts}": partial(rkhs, kernel, actions, contexts)
     for actions, contexts in SIZES
     for kernel in KERNELS
+}
+POOLED: dict[str, Callable[[Rng], Environment]] = {
+    f"pooled-1+{columns}{kind}": partial(pooled, columns, bool(kind))
+    for columns in COLUMNS
+    for kind in ("", "-binary")
 }
 DATA: dict[str, Callable[[Rng], Environment]] = {"warfarin": warfarin, "jester": jester}
 ENVIRONMENTS: dict[str, Callable[[Rng], Environment]] = {
@@ -31,6 +39,9 @@ ENVIRONMENTS: dict[str, Callable[[Rng], Environment]] = {
     "dosing": dosing,
     "pricing": pricing,
     "catalogue": catalogue,
+    **POOLED,
+    "features-33+4": features,
+    **TABLES,
     **DATA,
 }
 # What the learner is told about the contexts: their public law unless it says otherwise.
@@ -40,4 +51,4 @@ VARIANTS: dict[str, Callable[[Environment], Environment]] = {
     "wrong": misled,
 }
 
-__all__ = ["DATA", "ENVIRONMENTS", "RKHS", "VARIANTS"]
+__all__ = ["DATA", "ENVIRONMENTS", "POOLED", "RKHS", "TABLES", "VARIANTS"]
