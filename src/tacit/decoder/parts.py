@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -11,10 +12,14 @@ from tacit._typing import Floats
 from tacit.decoder.observations import LinearObservation
 from tacit.design import Design, Moments, Release
 from tacit.design.layout import Blocks
+from tacit.numerics import linalg
 
 # The mean square of rewards in [-1, 1] where none is released, and the least that is believed.
 USUAL_SQUARE = 0.2
 LEAST_SQUARE = 0.01
+# What is tried where rewards have weights and their mean square is not released.
+SQUARES = 10
+SCALES = np.geomspace(0.003, 1.0, 6)  # prior variances of the reward function
 UNKNOWN_PULL = 0.5  # of what users' sums are pulled by: the standard deviation of its error
 
 
@@ -93,12 +98,38 @@ class ReleaseParts:
             return 0.0
         return float(np.clip(self.sums.mean / self.records, -1.0, 1.0))
 
-    @property
+    @cached_property
     def mean_square(self) -> float:
-        if self.sums.square is None:
+        """Of what records add: E[w^2 y^2]."""
+        most = self.design.max_weight  # for weights of mean 1
+        if self.sums.square is not None:
+            return float(np.clip(self.sums.square / self.records, LEAST_SQUARE, most))
+        if most == 1.0:
             return USUAL_SQUARE
-        most = self.design.max_weight  # E[w^2 y^2] for weights of mean 1
-        return float(np.clip(self.sums.square / self.records, LEAST_SQUARE, most))
+        return self._likely_square(np.geomspace(LEAST_SQUARE, most, SQUARES))
+
+    def _likely_square(self, squares: Floats) -> float:
+        """The mean square that the influences themselves make likely, on average.
+
+        They are b = G t + e with Cov e = n E[w^2 y^2] E[q q'] + privacy noise: what is in them
+        beyond the privacy noise is the reward function, whose variance is tried, too, or this.
+        """
+        b = self.sums.influences
+        rank = len(b)
+        moments = self.design.moments
+        G = self.records * moments.cross[:rank]
+        sampling = self.records * moments.square[:rank, :rank]
+        signal = G[:, :-1] @ G[:, :-1].T
+        level = np.outer(G[:, -1], G[:, -1])
+        fixed = level + self.influence_noise**2 * np.eye(rank)
+        evidence = np.empty((len(SCALES), len(squares)))
+        for i, scale in enumerate(SCALES):
+            for j, square in enumerate(squares):
+                R = linalg.cholesky(scale * signal + square * sampling + fixed)
+                u = linalg.solve_lower(R, b)
+                evidence[i, j] = -0.5 * float(u @ u) - float(np.log(np.diag(R)).sum())
+        weights = np.exp(evidence - evidence.max()).sum(axis=0)
+        return float(weights @ squares / weights.sum())
 
     def observation(self, moments: Moments) -> LinearObservation:
         """b = G t + e for t = (theta, level), with moments over the contexts that came.
