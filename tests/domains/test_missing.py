@@ -274,10 +274,77 @@ def test_a_record_with_a_gap_counts_for_what_it_says() -> None:
 
 def test_gaps_are_learned_as_part_of_who_comes() -> None:
     domain = Box.of(weight=Range(0, 1, missing="indicator"))
-    assert [column.size for column in Cells(domain).parts] == [12, 2]
+    assert [column.size for column in Cells(domain).parts] == [13]
     weight = [None if i % 2 else 0.9 for i in range(4000)]
     law = simulate_marginals(
         {"weight": weight}, domain, budget=BUDGET, rng=np.random.default_rng(0)
     )
     drawn = law.sample(2000, np.random.default_rng(1))["weight"]
     assert np.mean(np.isnan(drawn)) == pytest.approx(0.5, abs=0.1)
+    # Those that are known are as in the table: none of them are where missing ones are kept.
+    known = drawn[~np.isnan(drawn)]
+    assert np.mean(known > 10 / 12) > 0.9
+    assert np.mean(np.abs(known - 0.5) < 0.1) < 0.05
+
+
+def test_visitors_are_missing_as_often_as_the_people_of_the_log() -> None:
+    """And what is known of the others is as in the log: missing numbers used to be counted as
+    numbers in the middle, where nobody of these is."""
+    contexts = Mixed.of(
+        height=(0, 1), weight=Range(0, 1, missing="indicator"), age=Range(0, 1, missing="indicator")
+    )
+    rng = np.random.default_rng(0)
+    n = 5000
+    log = {
+        "dose": rng.random(n),
+        "height": rng.random(n),
+        "weight": np.where(rng.random(n) < 0.6, NAN, 0.9 + 0.1 * rng.random(n)),
+        "age": np.where(rng.random(n) < 0.2, NAN, rng.random(n)),
+    }
+    design = build_design(
+        Problem(Box.of(dose=(0, 1)), contexts),
+        horizon=n,
+        budget=tacit.Budget(4.0, 1e-6),
+        rank=20,
+        public_points=3000,
+        rng=0,
+    )
+    policy = design.statistic().add(log, log, log["dose"]).simulate_release(rng)
+    assert policy.visitors is not None
+    points = policy.visitors
+    visitors = contexts.decode(points)
+    missing = {name: np.isnan(column) for name, column in visitors.items()}
+    assert np.mean(missing["weight"]) == pytest.approx(0.6, abs=0.05)
+    assert np.mean(missing["age"]) == pytest.approx(0.2, abs=0.05)
+    assert not missing["height"].any()
+    known = visitors["weight"][~missing["weight"]]
+    assert np.mean(known > 10 / 12) > 0.85
+    assert np.mean(np.abs(known - 0.5) < 0.1) < 0.05
+    # Unit coordinates are those of members of the domain.
+    assert np.array_equal(contexts.project_points(points), points)
+
+
+def test_whether_a_number_is_missing_may_depend_on_another_column() -> None:
+    domain = Mixed.of(weight=Range(0, 1, missing="indicator"), kind=["ill", "well"])
+    rng = np.random.default_rng(0)
+    ill = rng.random(6000) < 0.5
+    weight = np.where(ill & (rng.random(6000) < 0.8), NAN, rng.random(6000))
+    table = {"weight": weight, "kind": np.where(ill, "ill", "well")}
+    law = simulate_marginals(table, domain, budget=tacit.Budget(4.0, 1e-6), rng=rng)
+    drawn = law.sample(4000, np.random.default_rng(1))
+    missing = np.isnan(drawn["weight"])
+    kinds = np.asarray(drawn["kind"])
+    assert np.mean(missing[kinds == "ill"]) == pytest.approx(0.8, abs=0.1)
+    assert np.mean(missing[kinds == "well"]) < 0.1
+
+
+def test_a_record_counts_once_in_each_column_whether_it_is_missing_or_not() -> None:
+    cells = Cells(FILLED)
+    assert [column.size for column in cells.parts] == [12, 13, 12, 3]
+    points = FILLED.sample_points(500, np.random.default_rng(0))
+    marks = cells.onehot(points)
+    assert (marks.sum(axis=1) == cells.columns).all()
+    assert np.linalg.norm(marks, axis=1) == pytest.approx(np.sqrt(cells.columns))
+    weight = marks[:, 12:25]
+    assert np.array_equal(weight[:, -1] == 1.0, points[:, 3] == 1.0)
+    assert weight[:, -1].any()

@@ -3,39 +3,57 @@ stand for."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, device
+from numpy.typing import NDArray
 
 from tacit._typing import Array, Floats, Rng
-from tacit.domains import Box, Categories, Domain, Mixed
+from tacit.domains import Box, Domain, Mixed
 from tacit.domains.finite import Finite
+
+Integers = NDArray[np.int64]
 
 BINS = 12  # of a coordinate
 CLEARLY = 2.0  # standard deviations by which counts must contradict a prior
 FITTING = 30  # rounds of proportional fitting: far more than it needs
-
-PRESENCE = Categories(["known", "missing"])  # the two cells of an indicator
+MIDDLE = 0.5  # where a number is that is missing (see `Box`)
 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One column that is counted: a coordinate cut into bins, or a set of labels."""
+    """One column that is counted: a coordinate cut into bins, or a set of labels.
+
+    A coordinate whose missing values have an indicator has one more cell for them, the last one.
+    """
 
     at: slice
     labels: Finite | None
+    indicator: int | None = None  # the coordinate that is 1 where the number is missing
 
     @property
     def size(self) -> int:
-        return BINS if self.labels is None else len(self.labels.labels)
+        if self.labels is not None:
+            return len(self.labels.labels)
+        return BINS if self.indicator is None else BINS + 1
+
+    @property
+    def coordinates(self) -> list[int]:
+        """Those that `at_quantile` and `place` fill."""
+        found = list(range(self.at.start, self.at.stop))
+        return found if self.indicator is None else [*found, self.indicator]
 
     def index(self, points: Array) -> Array:
         """The number of the cell that each point is in. Points must be finite."""
         xp = array_namespace(points)
         if self.labels is None:
-            return xp.astype(xp.clip(points[:, self.at.start] * BINS, 0.0, BINS - 1.0), xp.int64)
+            scaled = xp.clip(points[:, self.at.start] * BINS, 0.0, BINS - 1.0)
+            if self.indicator is not None:
+                scaled = xp.where(points[:, self.indicator] > 0.5, float(BINS), scaled)
+            return xp.astype(scaled, xp.int64)
         places = xp.asarray(
             self.labels.candidate_points(0), dtype=points.dtype, device=device(points)
         )
@@ -47,21 +65,36 @@ class Column:
             apart += difference
         return xp.argmin(apart, axis=1)
 
+    def groups(self, most: int) -> Integers:
+        """The coarse cell of each cell: at most so many of about equal width, and that of missing
+        values besides."""
+        known = self.size if self.indicator is None else BINS
+        found = np.arange(known) * min(most, known) // known
+        return found if self.indicator is None else np.append(found, found[-1] + 1)
+
     def at_quantile(self, probabilities: Floats, u: Floats) -> Floats:
         """The quantiles `u` of a column whose cells have these probabilities."""
         cumulative = np.cumsum(probabilities)
         cells = np.minimum(np.searchsorted(cumulative, u, side="right"), self.size - 1)
-        if self.labels is not None:
-            return self.labels.candidate_points(0)[cells]
         # A bin is uniform inside: how far into it the quantile lies.
         inside = (u - (cumulative[cells] - probabilities[cells])) / probabilities[cells]
-        return ((cells + np.clip(inside, 0.0, 1.0)) / BINS)[:, None]
+        return self._points(cells, np.clip(inside, 0.0, 1.0))
 
     def place(self, cells: Any, rng: Rng) -> Floats:
         """A random point in each cell: that of the label, or uniform in the bin."""
         if self.labels is not None:
+            return self._points(cells, np.zeros(len(cells)))
+        return self._points(cells, rng.random(len(cells)))
+
+    def _points(self, cells: Any, inside: Floats) -> Floats:
+        """Points of cells; those in bins are so far into them."""
+        if self.labels is not None:
             return self.labels.candidate_points(0)[cells]
-        return ((cells + rng.random(len(cells))) / BINS)[:, None]
+        numbers = (cells + inside) / BINS
+        if self.indicator is None:
+            return numbers[:, None]
+        missing = cells == BINS
+        return np.column_stack([np.where(missing, MIDDLE, numbers), missing])
 
 
 class Cells:
@@ -112,7 +145,14 @@ class Cells:
             column.at_quantile(p, u)
             for column, p, u in zip(self.parts, column_probabilities, cube.T, strict=True)
         ]
-        return self.domain.project_points(np.hstack(drawn))
+        return self.joined(drawn)
+
+    def joined(self, drawn: Sequence[Floats]) -> Floats:
+        """Points of the domain from those of its columns."""
+        points = np.empty((len(drawn[0]), self.domain.dimension))
+        for column, own in zip(self.parts, drawn, strict=True):
+            points[:, column.coordinates] = own
+        return self.domain.project_points(points)
 
     def fitted(self, points: Floats, weights: Floats, column_probabilities: list[Floats]) -> Floats:
         """Weights under which the columns of these contexts have these probabilities.
@@ -166,7 +206,9 @@ def _columns_of(domain: Domain, start: int = 0) -> list[Column]:
         return [Column(slice(start, start + domain.dimension), domain)]
     columns = [Column(slice(i, i + 1), None) for i in range(start, start + domain.dimension)]
     if isinstance(domain, Box) and domain.indicated:
-        columns[-len(domain.indicated) :] = [
-            Column(column.at, PRESENCE) for column in columns[-len(domain.indicated) :]
-        ]
+        # Indicators come after all numbers. They are counted with their numbers.
+        columns = columns[: len(domain.low)]
+        for i, column in enumerate(domain.indicated):
+            indicator = start + len(domain.low) + i
+            columns[column] = replace(columns[column], indicator=indicator)
     return columns

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
 from tacit._typing import Floats, Rng
-from tacit.contexts.cells import Cells
+from tacit.contexts.cells import Cells, Integers
 from tacit.core import (
     Budget,
     Cohort,
@@ -38,7 +38,7 @@ from tacit.domains import Domain, record_points
 from tacit.quiet import quiet
 
 PAIR_SHARE = 0.5  # t: the part of a row's squared norm that goes to pairs
-PARTS = 6  # coarse cells of one column in a table of pairs
+PARTS = 6  # coarse cells of one column in a table of pairs, and one of missing values
 CLEAR = 4.0  # standard deviations by which a dependence must exceed what noise alone would show
 # Rows that are counted at a time. Blocks are padded to this height, because the rounding of a row
 # must not depend on how many rows there are.
@@ -105,7 +105,7 @@ class LearnedContexts:
                 fine[j] = rng.choice(len(p), size=n, p=p)
                 continue
             # Inverse transform sampling: the number of cumulative probabilities below a uniform.
-            given = _coarse(fine[parent], len(self._probabilities[parent]))
+            given = self._groups[parent][fine[parent]]
             cumulative = self._conditional(j).cumsum(axis=1)
             u = rng.random(n) * cumulative[given, -1]
             below = np.empty(n, dtype=np.intp)
@@ -115,14 +115,19 @@ class LearnedContexts:
         points = [
             column.place(cells, rng) for column, cells in zip(self._cells.parts, fine, strict=True)
         ]
-        return self.domain.decode(self.domain.project_points(np.hstack(points)))
+        return self.domain.decode(self._cells.joined(points))
+
+    @cached_property
+    def _groups(self) -> list[Integers]:
+        """The coarse cell of each cell, column by column."""
+        return [column.groups(PARTS) for column in self._cells.parts]
 
     def _conditional(self, j: int) -> Floats:
         """P(fine cell of j | coarse cell of its parent): P(coarse cell | parent) from the pair
         times P(fine cell | coarse cell) from the column."""
         p = self._probabilities[j]
         table = self._given[j]
-        coarse = _coarse(np.arange(len(p)), len(p))
+        coarse = self._groups[j]
         within = p / np.bincount(coarse, weights=p, minlength=table.shape[1])[coarse]
         return table[:, coarse] * within
 
@@ -140,7 +145,8 @@ class _Counts:
         if pairs:
             self.pairs = [(i, j) for j in range(self.cells.columns) for i in range(j)]
         self._share = PAIR_SHARE if self.pairs else 0.0
-        self._sizes = [min(PARTS, column.size) for column in self.cells.parts]
+        self._groups = [column.groups(PARTS) for column in self.cells.parts]
+        self._sizes = [int(groups[-1]) + 1 for groups in self._groups]
 
     @quiet()
     def collect(self, table: Any, cohort: Cohort | None = None) -> PrivateSum:
@@ -169,12 +175,16 @@ class _Counts:
         if self.pairs:
             tables = self._tables(values[self.cells.size :] / self._pair_weight)
             pair_noise = noise / self._pair_weight
-        tree = _tree(p, tables, pair_noise, records)
+        coarse = [
+            np.asarray(np.bincount(groups, weights=own), dtype=np.float64)
+            for groups, own in zip(self._groups, p, strict=True)
+        ]
+        tree = _tree(coarse, tables, pair_noise, records)
         given = {}
         for j, i in enumerate(tree):
             if i >= 0:
                 table = tables[i, j] if i < j else tables[j, i].T
-                given[j] = _shrunk(table, p[i], p[j], pair_noise, records)
+                given[j] = _shrunk(table, coarse[i], coarse[j], pair_noise, records)
         return LearnedContexts(
             self.domain, released.guarantee, tuple(tree), _order(tree), self.cells, p, given
         )
@@ -192,7 +202,10 @@ class _Counts:
         known = np.asarray(np.isfinite(points).all(axis=1))
         points = np.where(known[:, None], points, 0.5)
         blocks = [self.cells.onehot(points) * self._column_weight]
-        parts = [_coarse(column.index(points), column.size) for column in self.cells.parts]
+        parts = [
+            groups[column.index(points)]
+            for groups, column in zip(self._groups, self.cells.parts, strict=True)
+        ]
         for i, j in self.pairs:
             marks = np.zeros((len(points), self._sizes[i] * self._sizes[j]))
             marks[np.arange(len(points)), parts[i] * self._sizes[j] + parts[j]] = self._pair_weight
@@ -210,16 +223,6 @@ class _Counts:
         return tables
 
 
-def _coarse(cells: Any, size: int) -> Any:
-    """Fine cells to at most `PARTS` coarse ones of equal width."""
-    return cells * min(PARTS, size) // size
-
-
-def _coarse_probabilities(p: Floats) -> Floats:
-    coarse = _coarse(np.arange(len(p)), len(p))
-    return np.asarray(np.bincount(coarse, weights=p), dtype=np.float64)
-
-
 def _beyond(table: Floats, p: Floats, c: Floats, records: int) -> Floats:
     """How far a table of counts is from independence, with the errors of its margins taken out."""
     rest = table - records * np.outer(p, c)
@@ -232,14 +235,14 @@ def _freedom(table: Floats) -> int:
 
 
 def _tree(
-    p: list[Floats], tables: dict[tuple[int, int], Floats], noise: float, records: int
+    coarse: list[Floats], tables: dict[tuple[int, int], Floats], noise: float, records: int
 ) -> list[int]:
     """The parent of each column, -1 for none: the spanning forest of the strongest dependences
     among those that clearly exceed the noise."""
-    columns = len(p)
+    columns = len(coarse)
     strength = np.zeros((columns, columns))
     for (i, j), table in tables.items():
-        rest = _beyond(table, _coarse_probabilities(p[i]), _coarse_probabilities(p[j]), records)
+        rest = _beyond(table, coarse[i], coarse[j], records)
         # Chance alone moves a cell by the privacy noise and, under independence, by about
         # sqrt(count).
         excess = float(np.sum(rest**2)) / (noise**2 + records / table.size) - _freedom(table)
@@ -266,11 +269,9 @@ def _order(tree: list[int]) -> tuple[int, ...]:
     return tuple(sorted(range(len(tree)), key=depth))
 
 
-def _shrunk(table: Floats, parent: Floats, child: Floats, noise: float, records: int) -> Floats:
+def _shrunk(table: Floats, p: Floats, c: Floats, noise: float, records: int) -> Floats:
     """P(coarse child | coarse parent) by positive-part James-Stein shrinkage of the table towards
-    independence."""
-    p = _coarse_probabilities(parent)
-    c = _coarse_probabilities(child)
+    independence, given the probabilities of the parent's coarse cells and of the child's."""
     rest = _beyond(table, p, c, records)
     trust = max(0.0, 1.0 - _freedom(table) * noise**2 / max(float(np.sum(rest**2)), 1e-300))
     joint = np.maximum(np.outer(p, c) + trust * rest / records, 0.02 * np.outer(p, c))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tacit._typing import Floats
 from tacit.decoder.parts import ReleaseParts, averaged
+from tacit.decoder.users import shrunk
 from tacit.design import Design, Moments
 from tacit.design.cube import WellSpread, evenly
 from tacit.design.features import clipped, with_one
@@ -41,14 +42,30 @@ class ContextCounts:
     def pooled(cls, passes: Sequence[ReleaseParts]) -> ContextCounts | None:
         """The counts of several passes over the same people, weighted by their precision. None if
         no pass counted."""
-        told = [
-            (parts.sums.contexts, parts.block_noise("contexts"))
-            for parts in passes
-            if parts.sums.contexts is not None
-        ]
+        told = _in_units_of_the_last(passes, "contexts")
         if not told:
             return None
         return cls(*averaged(told), passes[-1].records)
+
+
+def _in_units_of_the_last(passes: Sequence[ReleaseParts], name: str) -> list[tuple[Floats, float]]:
+    """A block of counts in each pass that has it, and the noise in an entry, as if every pass
+    counted as many records as the last: users are shrunk in each by as much as they add there."""
+    found = []
+    for parts in passes:
+        block: Floats | None = getattr(parts.sums, name)
+        if block is not None:
+            scale = passes[-1].records / parts.records
+            found.append((scale * block, scale * parts.block_noise(name)))
+    return found
+
+
+def with_usable_records(passes: Sequence[ReleaseParts]) -> list[ReleaseParts]:
+    """The passes over the same people, with as many records as their counts stand for."""
+    if passes[-1].design.unit == "user":
+        return shrunk(passes)
+    usable = usable_records(passes)
+    return [replace(parts, records=usable) for parts in passes]
 
 
 def usable_records(passes: Sequence[ReleaseParts]) -> float:
@@ -56,10 +73,9 @@ def usable_records(passes: Sequence[ReleaseParts]) -> float:
     some were not."""
     records = passes[-1].records
     counts = ContextCounts.pooled(passes)
-    design = passes[-1].design
-    if counts is None or design.unit != "record":
-        return records  # a user's records count less where there are many
-    cells = design.layout.cells
+    if counts is None:
+        return records
+    cells = passes[-1].design.layout.cells
     assert cells is not None
     counted = float(counts.counts.sum()) / cells.columns
     noise = counts.noise * np.sqrt(cells.size) / cells.columns
@@ -75,11 +91,7 @@ def play_check(passes: Sequence[ReleaseParts]) -> PlayCheck | None:
     """
     design = passes[-1].design
     cells = design.layout.play
-    told = [
-        (parts.sums.play, parts.block_noise("play"))
-        for parts in passes
-        if parts.sums.play is not None
-    ]
+    told = _in_units_of_the_last(passes, "play")
     if cells is None or not told:
         return None
     counts, noise = averaged(told)

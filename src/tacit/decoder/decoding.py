@@ -13,7 +13,7 @@ from tacit.decoder.context_law import (
     ContextCounts,
     main_effects,
     moments_given,
-    usable_records,
+    with_usable_records,
 )
 from tacit.decoder.evidence import Level, choose
 from tacit.decoder.kinds import kinds
@@ -56,11 +56,7 @@ def by_people(releases: Sequence[Release]) -> list[list[ReleaseParts]]:
     groups: dict[str, list[ReleaseParts]] = {}
     for release in releases:
         groups.setdefault(release.people, []).append(ReleaseParts.of(release))
-    found = []
-    for passes in groups.values():
-        usable = usable_records(passes)
-        found.append(pooled([replace(parts, records=usable) for parts in passes]))
-    return found
+    return [pooled(with_usable_records(passes)) for passes in groups.values()]
 
 
 def observations(passes: Sequence[ReleaseParts]) -> list[LinearObservation]:

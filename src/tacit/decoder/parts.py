@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -11,10 +12,15 @@ from tacit._typing import Floats
 from tacit.decoder.observations import LinearObservation
 from tacit.design import Design, Moments, Release
 from tacit.design.layout import Blocks
+from tacit.numerics import linalg
 
 # The mean square of rewards in [-1, 1] where none is released, and the least that is believed.
 USUAL_SQUARE = 0.2
 LEAST_SQUARE = 0.01
+# What is tried where rewards have weights and their mean square is not released.
+SQUARES = 10
+SCALES = np.geomspace(0.003, 1.0, 6)  # prior variances of the reward function
+UNKNOWN_PULL = 0.5  # of what users' sums are pulled by: the standard deviation of its error
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +32,11 @@ class ReleaseParts:
     sums: Blocks
     noise: float  # standard deviation of the privacy noise in one entry of the vector
     mean_noise: float  # the same in the sum of rewards; 0 if another pass tells it
+    # Of users, whose records are shrunk together (see `tacit.decoder.users`):
+    records_std: float = 0.0  # what is not known of the number of records
+    pull: float = 0.0  # how much more those are shrunk whose rewards are large
+    skew: float = 0.0  # the standard deviation of what shrinking adds to the mean of a record
+    mean_own: float = 1.0  # the share of the mean that comes of this pass
 
     @classmethod
     def of(cls, release: Release) -> ReleaseParts:
@@ -58,18 +69,67 @@ class ReleaseParts:
         return weight * self.design.layout.block_noise(name, self.noise)
 
     @property
+    def records_error(self) -> float:
+        """The standard deviation of the number of records, as a share of it."""
+        return self.records_std / self.records
+
+    @property
+    def influence_strength(self) -> float:
+        """The square of what influences times rewards are multiplied with in a row."""
+        design = self.design
+        return design.layout.influence_share / (design.max_weight * design.clip) ** 2
+
+    @property
+    def adds_rewards(self) -> bool:
+        """Whether records add rewards, not residuals."""
+        return self.design.residual is None or self.design.residual.rewards
+
+    @property
+    def added_mean(self) -> float:
+        """Of what records add; residuals are around 0."""
+        if not self.adds_rewards:
+            return 0.0
+        return min(abs(self.mean), self.mean_square**0.5)
+
+    @property
     def mean(self) -> float:
         """Of the rewards; 0 where it is not released."""
         if self.sums.mean is None:
             return 0.0
         return float(np.clip(self.sums.mean / self.records, -1.0, 1.0))
 
-    @property
+    @cached_property
     def mean_square(self) -> float:
-        if self.sums.square is None:
+        """Of what records add: E[w^2 y^2]."""
+        most = self.design.max_weight  # for weights of mean 1
+        if self.sums.square is not None:
+            return float(np.clip(self.sums.square / self.records, LEAST_SQUARE, most))
+        if most == 1.0:
             return USUAL_SQUARE
-        most = self.design.max_weight  # E[w^2 y^2] for weights of mean 1
-        return float(np.clip(self.sums.square / self.records, LEAST_SQUARE, most))
+        return self._likely_square(np.geomspace(LEAST_SQUARE, most, SQUARES))
+
+    def _likely_square(self, squares: Floats) -> float:
+        """The mean square that the influences themselves make likely, on average.
+
+        They are b = G t + e with Cov e = n E[w^2 y^2] E[q q'] + privacy noise: what is in them
+        beyond the privacy noise is the reward function, whose variance is tried, too, or this.
+        """
+        b = self.sums.influences
+        rank = len(b)
+        moments = self.design.moments
+        G = self.records * moments.cross[:rank]
+        sampling = self.records * moments.square[:rank, :rank]
+        signal = G[:, :-1] @ G[:, :-1].T
+        level = np.outer(G[:, -1], G[:, -1])
+        fixed = level + self.influence_noise**2 * np.eye(rank)
+        evidence = np.empty((len(SCALES), len(squares)))
+        for i, scale in enumerate(SCALES):
+            for j, square in enumerate(squares):
+                R = linalg.cholesky(scale * signal + square * sampling + fixed)
+                u = linalg.solve_lower(R, b)
+                evidence[i, j] = -0.5 * float(u @ u) - float(np.log(np.diag(R)).sum())
+        weights = np.exp(evidence - evidence.max()).sum(axis=0)
+        return float(weights @ squares / weights.sum())
 
     def observation(self, moments: Moments) -> LinearObservation:
         """b = G t + e for t = (theta, level), with moments over the contexts that came.
@@ -82,26 +142,32 @@ class ReleaseParts:
         clipping leaves of them is in G, `shift` is the mean that it makes, and `o` what is not
         known of that. The shift follows from a law of rewards that may be another one at each
         prediction, so it is known up to its own size.
+
+        Of users, the sums are pulled towards 0 (see `tacit.decoder.users`), and `n` itself is known
+        up to an error, which moves all sums of a pass together. Residual passes are hardly moved.
         """
         n = self.records
         b, noise = self._influences()
         seen = len(b)
         G = n * moments.cross[:seen]
+        shift = n * moments.shift[:seen]
         everybody = n * moments.mean
         sampling = n * moments.square
         mean_square = self.mean_square
         residual = self.design.residual
-        mean = 0.0
-        if residual is None or residual.rewards:
-            mean = min(abs(self.mean), mean_square**0.5)
+        mean = self.added_mean
         # n E[(q y)(q y)'] - n E[q y] E[q y]'
         shared = mean_square * sampling - mean**2 / n * np.outer(everybody, everybody)
         N = shared[:seen, :seen] + np.diag(noise**2)
+        if self.design.unit == "user":
+            left = self._left(shared[:seen, :seen] / n)
+            G = left @ G
+            shift = left @ shift
+            N += self._shrinking_errors(mean * everybody[:seen], everybody[:seen], left)
         r = 1.0
         if residual is not None:
             r = residual.residual_clip
             t1 = np.append(self.design.features.L.T @ residual.weights, residual.level)
-            shift = n * moments.shift[:seen]
             b = r * b + G @ t1 - shift
             offset = residual.offset_std * everybody[:seen]
             N = r**2 * N + np.outer(offset, offset) + np.outer(shift, shift)
@@ -113,8 +179,30 @@ class ReleaseParts:
             shared=r**2 * shared,
             mean_square=r**2 * mean_square,
             variance=r**2 * (mean_square - mean**2),
-            rewards=residual is None or residual.rewards,
+            rewards=self.adds_rewards,
         )
+
+    def _left(self, covariance: Floats) -> Floats:
+        """What the pull leaves of sums, given the covariance of what one record adds to them:
+        I - pull S, where S is that of rows. It is taken out of the sum of rewards already."""
+        rank = self.design.rank
+        left = np.eye(len(covariance))
+        left[:rank, :rank] -= self.pull * self.influence_strength * covariance[:rank, :rank]
+        return left
+
+    def _shrinking_errors(self, expected: Floats, everybody: Floats, left: Floats) -> Floats:
+        """The covariance of what is not known of how users are shrunk, where sums are about
+        `expected`: of the number of records, of the pull, and of the skew.
+
+        Not of the released sums themselves: a covariance in which their noise is would make little
+        of just what they say.
+        """
+        own = np.ones(len(expected))
+        own[self.design.rank :] = self.mean_own
+        scaled = self.records_error * own * expected
+        pulled = UNKNOWN_PULL * (expected - left @ expected)
+        skewed = self.skew * np.where(np.arange(len(own)) < self.design.rank, everybody, 0.0)
+        return np.outer(scaled, scaled) + np.outer(pulled, pulled) + np.outer(skewed, skewed)
 
     def _influences(self) -> tuple[Floats, Floats]:
         """The sums of q_s y, and of y where it is told; and the privacy noise in them."""
@@ -129,21 +217,29 @@ def pooled(passes: Sequence[ReleaseParts]) -> list[ReleaseParts]:
     """The same with one sum of rewards, in the first of them.
 
     All passes over the same people release the same sum with noise of their own: one sum with less
-    noise stands for all of them. Later ones keep it as a number that is known, not as news.
+    noise stands for all of them. Later ones keep it as a number that is known, not as news. Where
+    passes stand for different numbers of records, means are averaged.
     """
     told = [
-        (np.array(parts.sums.mean), parts.mean_noise)
+        (parts.sums.mean / parts.records, parts.mean_noise / parts.records, parts.records_error)
         for parts in passes
         if parts.sums.mean is not None
     ]
     if not told:
         return list(passes)
-    mean, noise = averaged(told)
+    means, noises, errors = (np.array(each) for each in zip(*told, strict=True))
+    precisions = 1.0 / (noises**2 + (errors * means) ** 2)
+    weights = precisions / precisions.sum()
+    mean = float(weights @ means)
+    variances = (weights * noises) ** 2
+    # An error in the number of records moves the other sums of its pass, too (`observation`).
+    variances[1:] += (weights * errors * means)[1:] ** 2
     known = [
-        replace(parts, sums=parts.sums._replace(mean=float(mean)), mean_noise=0.0)
+        replace(parts, sums=parts.sums._replace(mean=parts.records * mean), mean_noise=0.0)
         for parts in passes
     ]
-    return [replace(known[0], mean_noise=noise), *known[1:]]
+    noise = passes[0].records * float(variances.sum() ** 0.5)
+    return [replace(known[0], mean_noise=noise, mean_own=float(weights[0])), *known[1:]]
 
 
 def averaged(told: Sequence[tuple[Floats, float]]) -> tuple[Floats, float]:
