@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import closing, redirect_stderr, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -20,13 +22,34 @@ import pytest
 
 from helpers import BUDGET, PROBLEM, records, small_design
 from tacit import Budget, Ledger, __version__
+from tacit.cli import main
 
 
-def tacit(*arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
+def tacit_process(*arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
+    """A command in a process of its own, which takes more than a second to start."""
     command = [sys.executable, "-c", "from tacit.cli import main; main()", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
+    return done
+
+
+def tacit(*arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
+    """A command in this process, by the same `main`."""
+    typed = ["tacit", *map(str, arguments)]
+    out = io.TextIOWrapper(io.BytesIO(), write_through=True)
+    err = io.StringIO()
+    with (
+        mock.patch.object(sys, "argv", typed),
+        redirect_stdout(out),
+        redirect_stderr(err),
+        pytest.raises(SystemExit) as exited,
+    ):
+        main()
+    out.seek(0)
+    code_found = int(exited.value.code or 0)
+    done = subprocess.CompletedProcess(typed, code_found, out.read(), err.getvalue())
+    assert done.returncode == code, done.stderr
     return done
 
 
@@ -49,15 +72,8 @@ def study(tmp_path: Path) -> Path:
 
 
 def test_fit_then_decide(study: Path) -> None:
-    fitted = answer(
-        "fit",
-        study / "problem.toml",
-        study / "log.parquet",
-        "--out",
-        study / "policy",
-        "--rank",
-        30,
-    )
+    fit = ("fit", study / "problem.toml", study / "log.parquet", "--out", study / "policy")
+    fitted = json.loads(tacit_process(*fit, "--rank", 8, "--json").stdout)
     assert fitted["rows"] == 2000
     assert fitted["private"] is True
     assert fitted["epsilon"] == pytest.approx(1.0, abs=1e-5)
@@ -83,7 +99,7 @@ def test_expected_rewards_are_shown_within_their_range(study: Path) -> None:
 
 
 def test_fitting_again_returns_the_same_policy_and_another_fit_is_refused(study: Path) -> None:
-    fit = ("fit", study / "problem.toml", study / "log.parquet", "--rank", 30)
+    fit = ("fit", study / "problem.toml", study / "log.parquet", "--rank", 8)
     answer(*fit, "--out", study / "a")
     answer(*fit, "--out", study / "b")
     with np.load(study / "a" / "policy.npz") as a, np.load(study / "b" / "policy.npz") as b:
@@ -112,7 +128,7 @@ def test_a_restored_ledger_is_noticed_by_the_policies_that_it_forgot(study: Path
         study / "problem.toml",
         study / "log.parquet",
         "--rank",
-        20,
+        8,
         "--ledger",
         url,
         "--epsilon",
@@ -126,7 +142,7 @@ def test_a_restored_ledger_is_noticed_by_the_policies_that_it_forgot(study: Path
 
 def test_csv_and_parquet_are_the_same_data(study: Path) -> None:
     """In one pass: a second one depends on what was released."""
-    options = ("--rank", 30, "--passes", 1)
+    options = ("--rank", 8, "--passes", 1)
     parquet = answer(
         "fit", study / "problem.toml", study / "log.parquet", "--out", study / "a", *options
     )
@@ -146,7 +162,7 @@ def test_a_user_column_protects_whole_users(study: Path) -> None:
         "--out",
         study / "p",
         "--rank",
-        30,
+        8,
         "--user",
         "patient",
     )
@@ -160,7 +176,7 @@ def test_odd_cells_in_the_data_are_no_error_and_are_never_quoted(study: Path) ->
     lines[9] = "1e999,nan,-inf,7"
     (study / "log.csv").write_text("\n".join(lines) + "\n")
     done = tacit(
-        "fit", study / "problem.toml", study / "log.csv", "--out", study / "p", "--rank", 30
+        "fit", study / "problem.toml", study / "log.csv", "--out", study / "p", "--rank", 8
     )
     assert "secret" not in done.stdout + done.stderr
 
@@ -170,7 +186,7 @@ def test_a_damaged_row_is_reported_without_its_content(study: Path) -> None:
     lines[5] = "secret,secret"
     (study / "log.csv").write_text("\n".join(lines) + "\n")
     done = tacit(
-        "fit", study / "problem.toml", study / "log.csv", "--out", study / "p", "--rank", 30, code=2
+        "fit", study / "problem.toml", study / "log.csv", "--out", study / "p", "--rank", 8, code=2
     )
     assert "secret" not in done.stdout + done.stderr
     assert "log.csv" in done.stderr.replace("\n", "")
@@ -229,7 +245,7 @@ def test_missing_files_get_one_sentence_and_exit_code_2(arguments: list[str], sa
 
 
 def test_help_teaches_and_version_tells() -> None:
-    shown = tacit("--help").stdout
+    shown = tacit_process("--help").stdout
     assert "private" in shown
     for command in ("demo", "fit", "decide", "ledger", "version"):
         assert command in shown
@@ -245,7 +261,7 @@ def test_a_broken_command_of_somebody_else_is_named_and_passed_over(
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text("[tacit.commands]\noops = broken_module:oops\n")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
-    done = tacit("version", "--json")
+    done = tacit_process("version", "--json")
     assert "the command oops of another distribution cannot be loaded" in done.stderr
     assert "tacit" in json.loads(done.stdout)
 
@@ -253,7 +269,7 @@ def test_a_broken_command_of_somebody_else_is_named_and_passed_over(
 def test_report_writes_one_page_about_a_policy(tmp_path: Path) -> None:
     study = tmp_path
     ledger = Ledger.create(f"sqlite:///{tmp_path}/ledger.db", BUDGET)
-    small_design(horizon=2000, rank=30).statistic().add(*records(2000)).release(ledger=ledger).save(
+    small_design(horizon=2000, rank=12).statistic().add(*records(2000)).release(ledger=ledger).save(
         study / "policy"
     )
     found = answer("report", study / "policy", "--out", study / "deep" / "report.html")

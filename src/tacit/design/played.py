@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from array_api_compat import array_namespace, device
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
 from tacit._typing import Array, Floats
 from tacit.contexts.cells import Cells
@@ -117,7 +117,7 @@ class PlayCells:
                 people += total
         if not freedom:
             return PlayCheck(0.0, 1.0)
-        return PlayCheck(distance / people, float(chi2.sf(statistic, freedom)))
+        return PlayCheck(distance / people, float(chdtrc(freedom, max(statistic, 0.0))))
 
 
 def _gap_covariance(law: Floats, total: float, noise: float) -> Floats:

@@ -79,9 +79,9 @@ class Ball(Domain):
         return self.dimension + 1
 
     def from_cube(self, cube: Floats) -> Floats:
-        from scipy.stats import norm
+        from scipy.special import ndtri
 
         # A radius, and a direction by the normal quantiles.
-        direction = norm.ppf(np.clip(cube[:, 1:], 1e-9, 1 - 1e-9)) + 1e-12
+        direction = ndtri(np.clip(cube[:, 1:], 1e-9, 1 - 1e-9)) + 1e-12
         direction /= np.linalg.norm(direction, axis=1, keepdims=True)
         return 0.5 + 0.5 * direction * cube[:, :1] ** (1 / self.dimension)
