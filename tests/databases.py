@@ -8,17 +8,22 @@ others before pytest sees it as a plugin, and its asserts explain themselves.)
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import itertools
 import json
 import multiprocessing
 import os
+import random
+import select
 import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -163,26 +168,71 @@ def sqlite_urls(tmp_path: Path) -> Urls:
     return lambda: f"sqlite:///{tmp_path / f'study{next(numbers)}.db'}"
 
 
-def race(
-    function: Callable[..., Any], heats: Sequence[Sequence[Sequence[Any]]], preload: str = ""
-) -> list[list[Any]]:
+def race(function: Callable[..., Any], heats: Sequence[Sequence[Sequence[Any]]]) -> list[list[Any]]:
     """`function` of each of a heat's arguments, all at one moment, each in a process of its own;
     heat after heat.
 
     Arguments (a database's address first) and results are plain data. One interpreter does the
-    imports and then forks: a start is then a matter of milliseconds, and the processes really meet.
+    imports, once for all races, and then forks: a start is then a matter of milliseconds, and the
+    processes really meet.
     """
-    job = json.dumps(
-        [preload or function.__module__, function.__module__, function.__name__, heats]
-    )
-    command = [sys.executable, str(HERE / "databases.py"), job]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
-    answers: list[list[Any]] = json.loads(done.stdout.splitlines()[-1])
+    answers: list[list[Any]] = _starter().run([function.__module__, function.__name__, heats])
     return answers
 
 
+class _Starter:
+    """The interpreter that forks: reads one job a line, and answers with one line. It opens no
+    database itself."""
+
+    def __init__(self) -> None:
+        self._errors = tempfile.TemporaryFile("w+")
+        self._process = subprocess.Popen(
+            [sys.executable, str(HERE / "databases.py")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+        )
+        atexit.register(self.stop)
+
+    def run(self, job: list[Any]) -> Any:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(job) + "\n")
+        self._process.stdin.flush()
+        ready, _, _ = select.select([self._process.stdout], [], [], 120)
+        answer = self._process.stdout.readline() if ready else ""
+        if not answer:
+            _starter.cache_clear()
+            atexit.unregister(self.stop)
+            raise AssertionError(f"a racer died, or hangs: {self.stop()}")
+        return json.loads(answer)
+
+    def stop(self) -> str:
+        """What it said on standard error."""
+        self._process.kill()
+        self._process.communicate()
+        with self._errors:
+            self._errors.seek(0)
+            return self._errors.read()
+
+
+@cache
+def _starter() -> _Starter:
+    return _Starter()
+
+
 # -- what the processes do ------------------------------------------------------------------------
+
+
+def kill_writers(
+    url: str | None, what: str, kills: int, kind: str, kills_per_database: int
+) -> dict[str, Any]:
+    """A short run of `tacit_lab.benchmarks.crash`: writers that are killed at random moments."""
+    from tacit_lab.benchmarks import crash
+
+    crash.KILLS_PER_DATABASE = kills_per_database
+    return asdict(crash.measure(what, kills, kind, url, random.Random(0)))
 
 
 def make_study(url: str, horizon: int = 50, seed: int = 0, unit: str = "record") -> Study:
@@ -316,13 +366,15 @@ def _heat(function: Callable[..., Any], arguments: Sequence[Sequence[Any]]) -> l
     return [answer for _, answer in sorted(answers.get() for _ in racers)]
 
 
-def _main(job: str) -> None:
-    preload, module, name, heats = json.loads(job)
-    importlib.import_module(preload)
-    database.connect(heats[0][0][0])  # loads the driver; opens nothing
-    function = getattr(importlib.import_module(module), name)
-    print(json.dumps([_heat(function, heat) for heat in heats]))
+def _main() -> None:
+    importlib.import_module("opendp.measurements")
+    for job in sys.stdin:
+        module, name, heats = json.loads(job)
+        if heats[0][0][0]:
+            database.connect(heats[0][0][0])  # loads the driver; opens nothing
+        function = getattr(importlib.import_module(module), name)
+        print(json.dumps([_heat(function, heat) for heat in heats]), flush=True)
 
 
 if __name__ == "__main__":
-    _main(sys.argv[1])
+    _main()
