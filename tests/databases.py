@@ -185,7 +185,7 @@ class _Starter:
     database itself."""
 
     def __init__(self) -> None:
-        self._errors = tempfile.TemporaryFile("w+")
+        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115
         self._process = subprocess.Popen(
             [sys.executable, str(HERE / "databases.py")],
             stdin=subprocess.PIPE,
