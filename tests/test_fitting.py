@@ -35,7 +35,7 @@ from witness import GAUSSIAN, always, watched
 
 GENES = ["G/G", "A/G", "A/A"]
 ROWS = 400
-OPTIONS = DesignOptions(rank=12, public_points=1000)
+OPTIONS = DesignOptions(rank=12, tau=10.0, public_points=1000)
 
 
 def dosing(**given: Any) -> Problem:

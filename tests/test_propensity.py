@@ -39,6 +39,8 @@ from tacit.play import EpsilonGreedy, Fixed
 from tacit.statistic import propensity_weights
 from witness import GAUSSIAN, always, watched
 
+pytestmark = pytest.mark.usefixtures("coarse_tuning")
+
 ROWS = 60
 DESIGN = build_design(
     small_problem(), horizon=300, budget=BUDGET, max_weight=5.0, passes=2, **SMALL

@@ -24,6 +24,8 @@ from tacit import Budget, DesignOptions, InputError, Ledger
 from tacit.sklearn import PolicyLearner
 from witness import GAUSSIAN, watched
 
+pytestmark = pytest.mark.usefixtures("coarse_tuning")
+
 SMALL = DesignOptions(rank=8, tau=10.0, public_points=200)
 
 

@@ -24,6 +24,8 @@ from helpers import BUDGET, PROBLEM, records, small_design
 from tacit import Budget, Ledger, __version__
 from tacit.cli import main
 
+pytestmark = pytest.mark.usefixtures("coarse_tuning")
+
 
 def tacit_process(*arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
     """A command in a process of its own, which takes more than a second to start."""

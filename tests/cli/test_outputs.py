@@ -20,6 +20,8 @@ from tacit import InputError, Ledger, Policy, StateError
 from tacit.cli import app
 from tacit.design.weights import choose_max_weight
 
+pytestmark = pytest.mark.usefixtures("coarse_tuning")
+
 
 @pytest.fixture
 def study(tmp_path: Path) -> Path:

@@ -16,6 +16,8 @@ from tacit import Policy, Study
 from tacit.cli import app
 from tacit.errors import InputError, TacitError
 
+pytestmark = pytest.mark.usefixtures("coarse_tuning")
+
 HERE = {"age": 61, "weight": 74}
 
 

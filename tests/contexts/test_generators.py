@@ -24,6 +24,8 @@ from tacit.design.features import moments
 from tacit.design.layout import CHECKING_SHARE, CONTEXT_SHARE
 from tacit.kernels import Matern
 
+pytestmark = pytest.mark.usefixtures("coarse_tuning")
+
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
 ROUNDS = 10_000
 UNTOLD = unit_problem(kernel=Matern(2.5, 0.3), reward_range=(-1, 1))

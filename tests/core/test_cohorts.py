@@ -22,6 +22,8 @@ from tacit.core.saved import dump_sum, load_sum
 from tacit.core.sums import UserSum
 from tacit.logs import Partial, load_partial, save_partial
 
+pytestmark = pytest.mark.usefixtures("coarse_tuning")
+
 SHAPE = Encoding(size=3, horizon=1000)
 FIRST = Cohort("first", 0, 100)
 SECOND = Cohort("second", 100, 300)

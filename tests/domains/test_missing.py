@@ -26,6 +26,8 @@ from tacit.domains import REGISTRY, Domain, record_points
 from tacit.logs import read_problem
 from tacit.spec import dump, load
 
+pytestmark = pytest.mark.usefixtures("coarse_tuning")
+
 NAN = math.nan
 GENES = ["G/G", "A/G"]
 FILLED = Mixed.of(

@@ -28,6 +28,8 @@ from tacit.contexts import release_marginals
 from tacit.domains import Declared, record_points
 from tacit.domains.schema import kind_of_column
 
+pytestmark = pytest.mark.usefixtures("coarse_tuning")
+
 ROWS = 40
 GENES = ["G/G", "A/G"]
 PROBLEM = Problem(Box.of(dose=(0, 100)), Mixed.of(age=(18, 95), gene=GENES))

@@ -17,6 +17,8 @@ from tacit import Budget, BudgetError, InputError, Ledger
 from tacit.cli import app
 from tacit.logs import LogFile, forget, load_partial, save_partial
 
+pytestmark = pytest.mark.usefixtures("coarse_tuning")
+
 
 @pytest.fixture
 def study(tmp_path: Path) -> Path:

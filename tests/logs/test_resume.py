@@ -48,12 +48,25 @@ from tacit.logs import (
 from tacit.progress import silent
 from tacit.residual.refine import refine
 
+pytestmark = pytest.mark.usefixtures("coarse_tuning")
+
 ROWS = 6000
 LONG = """
+import tacit.design.choices
 import tacit.logs.columns
+tacit.design.choices.COARSE_RANK = 30  # as by the fixture coarse_tuning
+tacit.design.choices.TUNING_POINTS = 512
 tacit.logs.columns.MOST_ROWS = 1024
 from tacit.cli import main
 main()
+"""
+
+# Before it: a moment after every save, to be killed in.
+SLOW = """
+import time
+from tacit.logs import Checkpoint
+save = Checkpoint.save
+Checkpoint.save = lambda *given: (save(*given), time.sleep(0.05))
 """
 
 
@@ -125,7 +138,7 @@ def fit(study: Path, *options: object) -> dict[str, Any]:
     return told
 
 
-def invoke(study: Path, *options: object) -> Result:
+def typed(study: Path, *options: object) -> list[str]:
     command = [
         "fit",
         study / "problem.toml",
@@ -136,7 +149,11 @@ def invoke(study: Path, *options: object) -> Result:
         study / "policy",
     ]
     command += ["--ledger", f"sqlite:///{study}/ledger.db", "--json", *options]
-    return CliRunner().invoke(app, [str(word) for word in command])
+    return [str(word) for word in command]
+
+
+def invoke(study: Path, *options: object) -> Result:
+    return CliRunner().invoke(app, typed(study, *options))
 
 
 def charges(study: Path) -> list[Charge]:
@@ -212,8 +229,46 @@ def test_sums_without_notes_of_what_is_in_them_would_be_noticed(
     assert sum_in(study / "killed") != sum_in(study / "clean")
 
 
+@pytest.fixture
+def kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checkpoints stay after the release, so that the sums of second passes can be compared."""
+    monkeypatch.setattr(Checkpoint, "forget", lambda checkpoint: None)
+
+
+def kill_under_way(command: list[str], checkpoint: Path, *, later: bool) -> None:
+    """Starts a fit and kills it as soon as a part of its pass is counted and saved."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while process.poll() is None:
+        if checkpoint.exists() and load_about(checkpoint)["counted"]:
+            with np.load(checkpoint) as file:
+                if later == ("design.previous_0_values" in file):
+                    break
+        time.sleep(0.005)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+
+
+def test_kills_in_either_pass_change_nothing(study: Path, kept: None) -> None:
+    """`python -m tacit_lab.benchmarks.resume` kills at twenty random moments."""
+    rows = 20_000
+    pq.write_table(log_table(rows), study / "a.parquet")
+    killed = study / "killed.partial"
+    options = ["--checkpoint", str(killed), "--save-every", "0"]
+    command = [sys.executable, "-c", SLOW + LONG, *typed(study, *options)]
+    for later in (False, True):
+        kill_under_way(command, killed, later=later)
+        counted = sum(spans[0][1] for spans in load_about(killed)["counted"].values())
+        assert 0 < counted < rows + 4000
+    fit(study, *options)
+    fit(study, "--checkpoint", study / "clean.partial", "--out", study / "clean")
+    assert sum_in(killed) == sum_in(study / "clean.partial")
+    assert load_about(killed)["counted"][str(study / "a.parquet")] == [[0, rows]]
+    assert len(charges(study)) == 2
+
+
+@pytest.mark.slow
 def test_kills_at_random_moments_change_nothing() -> None:
-    """One kill in each pass; `python -m tacit_lab.benchmarks.resume` does twenty."""
+    """One kill in each pass, when the program starts as well as later."""
     command = [
         sys.executable,
         "-m",
@@ -421,12 +476,6 @@ def test_the_terms_of_a_checkpoint_tell_nothing_private(study: Path) -> None:
 
 
 # -- two passes ------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Checkpoints stay after the release, so that the sums of second passes can be compared."""
-    monkeypatch.setattr(Checkpoint, "forget", lambda checkpoint: None)
 
 
 def dying(work: Work, tick: Callable[[], None], *rest: Any, **options: Any) -> None:

@@ -35,6 +35,8 @@ from tacit import Ledger, Statistic, Study, TacitError
 from tacit.core.sums import PrivateSum
 from tacit.problem import Problem
 
+pytestmark = pytest.mark.usefixtures("coarse_tuning")
+
 RECORDS = 100_000
 PIECE = 2500
 DESIGN = small_design(horizon=2 * RECORDS, rank=8)

@@ -15,6 +15,8 @@ from tacit import Budget, BudgetError, InputError, RequestConflictError, StateEr
 from tacit.core.budget import UNITS, epsilon_of_rho
 from tacit.core.events import Exponential
 
+pytestmark = pytest.mark.usefixtures("coarse_tuning")
+
 HERE = {"age": 61, "weight": 74}
 BUDGET = Budget(epsilon=1.0, delta=1e-7)
 HALF = Budget(epsilon=0.5, delta=1e-7)

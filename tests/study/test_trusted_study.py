@@ -40,6 +40,8 @@ from tacit.core import release_choice
 from tacit.logs import FileFit, Job
 from witness import GAUSSIAN, always, watched
 
+pytestmark = pytest.mark.usefixtures("coarse_tuning")
+
 SMALL: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 500, "rng": 0}
 HERE = {"age": 61.0, "weight": 74.0}
 ROUNDS = 20
