@@ -45,6 +45,8 @@ from tacit.kernels import Matern
 from tacit.passes import release_on, release_passes, require_room, simulate_with
 from tacit.residual.clipping import DEVIATIONS, REWARDS, WORTHWHILE, choose_clip, clipping
 
+pytestmark = pytest.mark.usefixtures("coarse_tuning")
+
 BUDGET = Budget(epsilon=1.0, delta=1e-5)
 PROBLEM = unit_problem(kernel=Matern(2.5, 0.3), reward_range=(-1.0, 1.0))
 ROUNDS = 3000
@@ -215,7 +217,7 @@ def test_clipping_leaves_what_a_normal_law_says() -> None:
 
 def test_two_passes_are_better_than_one_at_the_same_budget(first: Design) -> None:
     once = Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=1, passes=1)
-    seeds = range(6)
+    seeds = range(3)
     two = np.mean(
         [error(released_from(refine(released_from(first, seed)), seed)) for seed in seeds]
     )
