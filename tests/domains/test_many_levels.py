@@ -16,6 +16,8 @@ from tacit.design.choices import default_rank, most_levels
 from tacit.design.tuning import influence_quantile
 from tacit.kernels import Categorical, Matern, Separable
 
+pytestmark = pytest.mark.usefixtures("coarse_tuning")
+
 ROUNDS = 2000
 OPTIONS = tacit.DesignOptions(rank=60, public_points=4000)
 

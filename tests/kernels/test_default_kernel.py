@@ -25,6 +25,8 @@ from tacit import (
 from tacit._typing import Floats
 from tacit.logs.worker import counter_for, shipped
 
+pytestmark = pytest.mark.usefixtures("coarse_tuning")
+
 BUDGET = Budget(epsilon=3.0, delta=1e-6)
 LEVELS = ["a", "b", "c", "d"]
 # The right dose of each label, which neither rises nor falls with the order of the labels.

@@ -25,6 +25,8 @@ from tacit.domains import Box, Categories
 from tacit.kernels import Joint, Matern
 from tacit.policy.health import Estimate
 
+pytestmark = pytest.mark.usefixtures("coarse_tuning")
+
 N = 2000
 GOOD = ("ok", "same for all")
 
