@@ -31,7 +31,7 @@ from tacit import (
     Problem,
     Simplex,
 )
-from tacit.kernels import Custom, Kernel, Separable, Sum, sees_batches
+from tacit.kernels import Custom, Kernel, Pooled, Separable, Sum, sees_batches
 from tacit.spec import dump, load
 
 ACTIONS = Box([0.0], [10.0], names=["dose"])
@@ -113,43 +113,62 @@ def test_a_wrong_argument_is_refused_in_one_sentence(changes: dict[str, Any], sa
     assert str(SECRET) not in str(caught.value)
 
 
-def test_without_a_kernel_it_is_the_product_of_matern_kernels() -> None:
-    k = problem().k
+def test_without_a_kernel_contexts_are_pooled() -> None:
+    k = problem(contexts=Box([0.0], [1.0], ["z"])).k
     assert isinstance(k, Separable)
-    assert (k.actions, k.contexts, k.at) == (Matern(2.5, 0.3), Matern(2.5, 0.3), 1)
+    pooled = Pooled(Matern(2.5, 0.3), levels=(0,))
+    assert (k.actions, k.contexts, k.at) == (Matern(2.5, 0.3), pooled, 1)
 
 
 # -- the default kernel ---------------------------------------------------------------------------
 
 SCALE = Matern(2.5, 0.3)
+TWO = Matern(2.5, 0.37)  # for two columns, three, and four
+THREE = Matern(2.5, 0.42)
+FOUR = Matern(2.5, 0.45)
 LABELS = Categorical(0.15)
 GENES = ["G/G", "A/G", "A/A"]
 PATIENTS = Mixed.of(age=(18, 95), gene=GENES, weight=(40, 140), site=["north", "south"])
 STEPS = Categories(["none", "mild", "severe"], "pain", ordered=True)
 FILMS = Catalogue([[1.0, 2.0], [3.0, 0.0], [5.0, 5.0]], names=["film"])
 DEFAULTS: dict[str, tuple[Any, Any, Kernel]] = {
-    "numbers": (ACTIONS, CONTEXTS, SCALE),
     "ordered labels": (
         STEPS,
         Mixed.of(age=(18, 95), level=Categories([1, 2], ordered=True)),
-        SCALE,
+        Separable(SCALE, Pooled(TWO, levels=(0, 0))),
     ),
-    "items with features": (FILMS, CONTEXTS, SCALE),
-    "labels": (Categories(GENES, "a"), Categories(GENES, "c"), Separable(LABELS, LABELS)),
+    "items with features": (
+        FILMS,
+        Box([0.0], [1.0], ["z"]),
+        Separable(TWO, Pooled(SCALE, levels=(0,))),
+    ),
+    "items with many features": (
+        Catalogue(np.eye(5).tolist(), names=["film"]),
+        Box([0.0], [1.0], ["z"]),
+        Separable(Pooled(Matern(2.5, 0.49), (0.1, 0.9, 0.0), (0,) * 5), Pooled(SCALE, levels=(0,))),
+    ),
+    "labels": (
+        Categories(GENES, "a"),
+        Categories(GENES, "c"),
+        Separable(LABELS, Pooled(LABELS, levels=(3,))),
+    ),
     "labels of contexts": (
         ACTIONS,
         PATIENTS,
-        Separable(SCALE, SCALE.on("age", "weight") * LABELS.on("gene", "site")),
+        Separable(
+            SCALE,
+            Pooled(FOUR.on("age", "weight") * LABELS.on("gene", "site"), levels=(0, 3, 0, 2)),
+        ),
     ),
     "labels of actions": (
         Mixed.of(dose=(0, 100), drug=["a", "b"], pain=STEPS),
         FILMS,
-        Separable(SCALE.on("dose", "pain") * LABELS.on("drug"), SCALE),
+        Separable(THREE.on("dose", "pain") * LABELS.on("drug"), Pooled(TWO, levels=(0, 0))),
     ),
     "labels beside items": (
         ACTIONS,
         Mixed([FILMS, Categories(GENES, "gene")]),
-        Separable(SCALE, SCALE.on("film") * LABELS.on("gene")),
+        Separable(SCALE, Pooled(THREE.on("film") * LABELS.on("gene"), levels=(0, 0, 3))),
     ),
 }
 
@@ -178,7 +197,7 @@ def test_all_labels_are_equally_far_apart_unless_they_are_ordered() -> None:
         p = problem(contexts=Categories(GENES, "gene", ordered))
         points = np.column_stack([np.full(3, 0.5), [0.0, 0.5, 1.0]])
         K = p.k(points, points)
-        assert (K[0, 1] == K[0, 2]) == (not ordered)
+        assert np.isclose(K[0, 1], K[0, 2], rtol=1e-12) == (not ordered)
 
 
 def test_a_kernel_that_is_given_reads_labels_as_before() -> None:
@@ -502,7 +521,7 @@ def test_a_problem_can_be_written_by_hand() -> None:
 
 def test_what_a_file_leaves_out_has_a_default() -> None:
     p = Problem.from_spec({"actions": BOX, "contexts": DISC})
-    assert p.kernel == Matern(2.5, 0.3)
+    assert p.kernel == Problem(p.actions, p.contexts).kernel
     assert p.reward_range == (0.0, 1.0)
 
 

@@ -1,6 +1,6 @@
 """The same data, seeds and options give the same released numbers and policies as before.
 
-"Before" is the decoder in which the level of rewards is a parameter of its own: released numbers
+"Before" is the decoder that averages over scales and kinds of kernels: released numbers
 and policies of earlier ones were others.
 """
 

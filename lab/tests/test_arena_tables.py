@@ -6,6 +6,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ import tacit
 from arena_probes import parabola
 from tacit import Design, DesignOptions
 from tacit._typing import Floats
-from tacit.kernels import default_kernel
+from tacit.kernels import default_kernel, with_levels
 from tacit_lab.arena.environments import ENVIRONMENTS, POOLED, TABLES
 from tacit_lab.arena.environments import tables as real
 from tacit_lab.arena.environments.features import FEATURES, ITEMS
@@ -222,7 +223,8 @@ def test_the_share_is_one_for_the_best_fixed_action_and_undefined_where_none_is_
 def test_the_default_problem_states_columns_and_range_only(name: str) -> None:
     environment = drawn(name)
     problem = benchmark.default_problem(environment)
-    assert problem.kernel == default_kernel(problem.actions, problem.contexts)
+    default = default_kernel(problem.actions, problem.contexts)
+    assert problem.kernel == with_levels(default, problem.actions, problem.contexts)
     assert problem.generator is None
     assert not problem.advantage
     assert problem.reward_range == (-1.0, 1.0)
@@ -233,8 +235,10 @@ def test_the_default_problem_states_columns_and_range_only(name: str) -> None:
 
 
 def test_a_kernel_that_is_the_default_is_not_measured_twice() -> None:
-    environment = parabola(np.random.default_rng(0))  # Matern(2.5, 0.3)
-    assert benchmark.own_problem(environment) is None
+    environment = parabola(np.random.default_rng(0))
+    assert benchmark.own_problem(environment) is not None
+    default = replace(environment, problem=replace(environment.problem, kernel=None))
+    assert benchmark.own_problem(default) is None
 
 
 def test_policies_are_fitted_with_the_defaults_of_fit() -> None:

@@ -19,7 +19,16 @@ if TYPE_CHECKING:
         TacitError,
     )
     from tacit.fitting import fit
-    from tacit.kernels import RBF, Categorical, Joint, Linear, Matern, RationalQuadratic, Separable
+    from tacit.kernels import (
+        RBF,
+        Categorical,
+        Joint,
+        Linear,
+        Matern,
+        Pooled,
+        RationalQuadratic,
+        Separable,
+    )
     from tacit.logs.run_options import RunOptions
     from tacit.planning import plan
     from tacit.policy import Policy
@@ -50,6 +59,7 @@ _ROOMS = {
         "Joint",
         "Linear",
         "Matern",
+        "Pooled",
         "RBF",
         "RationalQuadratic",
         "Separable",
@@ -87,6 +97,7 @@ __all__ = [
     "Mixed",
     "Policy",
     "PolicyWarning",
+    "Pooled",
     "Problem",
     "RBF",
     "Range",

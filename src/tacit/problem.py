@@ -33,10 +33,10 @@ class Problem:
     )
 
     A plain kernel such as `Matern(2.5, 0.3)` is read as the product of itself on actions and itself
-    on contexts. Without one it is that of `tacit.kernels.default_kernel`, which treats labels as
-    unordered unless they are declared to be ordered. Contexts that nobody named are called c0, c1,
-    ... where the actions have the same default names. `generator` is a public guess of the
-    distribution of contexts (uniform by default).
+    on contexts. Without one it is that of `tacit.kernels.default_kernel`, which pools contexts and
+    treats labels as unordered unless they are declared to be ordered. Contexts that nobody named
+    are called c0, c1, ... where the actions have the same default names. `generator` is a public
+    guess of the distribution of contexts (uniform by default).
 
     `play` is how the actions of a log were chosen, if that was not uniformly at random: a function
     `(contexts, rng) -> actions` on columns in the user's units, a `Policy`, a list of these (a
@@ -93,9 +93,10 @@ class Problem:
 
     def _chosen_kernel(self) -> Kernel:
         if self.kernel is None:
-            return kernels.default_kernel(self.actions, self.contexts)
+            kernel = kernels.default_kernel(self.actions, self.contexts)
+            return kernels.with_levels(kernel, self.actions, self.contexts)
         if isinstance(self.kernel, Kernel):
-            return self.kernel
+            return kernels.with_levels(self.kernel, self.actions, self.contexts)
         return _wrapped(self.kernel)
 
     @classmethod

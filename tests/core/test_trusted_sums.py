@@ -401,6 +401,7 @@ def test_every_row_of_a_kernel_is_about_its_own_point() -> None:
         kernels.Joint(matern),
         kernels.Separable(matern, kernels.RBF(0.2), 1),
         kernels.Centred(matern, rng.random((16, 3))),
+        kernels.Pooled(matern, levels=(0, 0, 0)),
     ]
     landmarks = rng.random((10, 3))
     batch = rng.random((64, 3))

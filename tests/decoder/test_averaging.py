@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit._typing import Floats
-from tacit.decoder.averaging import SCALES, over_scales
+from tacit.decoder.averaging import SCALES, mixture, over_scales
 from tacit.decoder.evidence import SCALE_GUESS, SCALE_WIDTH, Level
 from tacit.kernels import Matern
 
@@ -67,3 +67,28 @@ def test_a_release_of_nothing_but_noise_makes_small_scales_likely() -> None:
     noise = over_scales(K, M, z / np.linalg.norm(z), level)
     signal = over_scales(K, M, z + M @ np.linalg.cholesky(K) @ np.ones(12), level)
     assert noise.scale < signal.scale / 10
+
+
+def test_a_mixture_has_the_moments_of_draws_from_it() -> None:
+    """Exactly: the mean of means, and the mean of covariances with the spread of means."""
+    found = []
+    for seed in (1, 2, 3):
+        K, M, z, level = released(seed, 9, 4)
+        found.append(over_scales(K, M, z, level))
+    logs = [0.0, -1.0, -0.3]
+    p = np.exp(logs) / np.sum(np.exp(logs))
+    both = mixture(found, logs)
+    means = np.array([np.append(each.level, each.mean) for each in found])
+    inner = []
+    for each in found:
+        top = np.append(each.level_variance, each.level_covariance)
+        inner.append(np.vstack([top, np.column_stack([each.level_covariance, each.covariance])]))
+    mean = p @ means
+    covariance = np.einsum("i,ijk->jk", p, np.array(inner)) + (means - mean).T @ np.diag(p) @ (
+        means - mean
+    )
+    assert np.allclose(np.append(both.level, both.mean), mean)
+    assert np.allclose(both.covariance, covariance[1:, 1:])
+    assert np.allclose(both.level_covariance, covariance[0, 1:])
+    assert both.level_variance == pytest.approx(covariance[0, 0])
+    assert both.scale == pytest.approx(float(p @ [each.scale for each in found]))

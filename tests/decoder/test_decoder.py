@@ -15,7 +15,7 @@ from tacit import Budget
 from tacit._typing import Floats
 from tacit.contexts.cells import Cells, probabilities
 from tacit.decoder import LinearObservation, ReleaseParts
-from tacit.decoder.evidence import Evidence, Level, choose
+from tacit.decoder.evidence import Evidence, Level, candidates
 from tacit.decoder.kinds import kinds
 from tacit.design import Moments
 from tacit.design.layout import Layout
@@ -74,18 +74,29 @@ def test_labels_have_additive_relatives_with_the_same_lengthscales() -> None:
     contexts = tacit.Mixed.of(
         age=(0, 1), kind=["a", "b", "c"], weight=(0, 1), site=["north", "south"]
     )
-    problem = tacit.Problem(tacit.Box.of(dose=(0, 1)), contexts)
+    one = tacit.Matern(2.5, 0.3)
+    labels = tacit.Categorical(0.15)
+    product = one.on("age", "weight") * labels.on("kind", "site")
+    kernel = Separable(one, product)
+    problem = tacit.Problem(tacit.Box.of(dose=(0, 1)), contexts, kernel)
     found = kinds(problem.k, problem.dimension)
     assert len(found) == 4  # itself, rougher, smoother, additive in the contexts
     assert {tuple(lengthscales(kernel)) for kernel in found} == {(0.3, 0.3, 0.3)}
     points = problem.public_points(30, np.random.default_rng(0))
-    one = tacit.Matern(2.5, 0.3)
-    labels = tacit.Categorical(0.15)
     parts = [
         k(points[:, [j]], points[:, [j]]) for k, j in ((one, 1), (one, 3), (labels, 2), (labels, 4))
     ]
     expected = one(points[:, :1], points[:, :1]) * np.mean(parts, axis=0)
     assert np.allclose(found[-1](points, points), expected)
+
+
+def test_pooled_kernels_have_relatives_that_pool_more_and_less() -> None:
+    contexts = tacit.Mixed.of(age=(0, 1), kind=["a", "b", "c"], weight=(0, 1))
+    problem = tacit.Problem(tacit.Box.of(dose=(0, 1)), contexts)
+    found = kinds(problem.k, problem.dimension)
+    assert len({tuple(lengthscales(kernel)) for kernel in found}) == 1
+    common = [kernel.contexts.shares[0] for kernel in found]  # type: ignore[attr-defined]
+    assert min(common) < common[0] < max(common)
 
 
 def test_the_first_lengthscales_are_of_the_actions_if_those_have_any() -> None:
@@ -315,7 +326,8 @@ def test_the_kind_of_kernel_is_told_by_the_evidence_when_it_is_clear() -> None:
     level = Level(M @ np.ones(60), 0.25)
     for truth in (own, rough):
         f = 0.3 * np.linalg.cholesky(truth(U, U) + 1e-9 * np.eye(60)) @ rng.normal(size=60)
-        best = choose(kinds(own, 2), U, M, M @ f + rng.normal(size=60), level)
+        fits = candidates(kinds(own, 2), U, M, M @ f + rng.normal(size=60), level)
+        best = max(fits, key=lambda fit: fit.evidence)
         assert isinstance(best.kernel, Separable)
         assert isinstance(best.kernel.actions, type(truth.actions))
 

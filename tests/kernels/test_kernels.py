@@ -25,6 +25,7 @@ from tacit.kernels import (
     Linear,
     Matern,
     On,
+    Pooled,
     Product,
     RationalQuadratic,
     Separable,
@@ -97,6 +98,9 @@ class TestComposed(KernelLaws):
             Separable(Matern(2.5, 0.2), RBF((0.3, 0.4)), at=1),
             Separable(Linear(), Sum((Categorical(), RBF())), at=2),
             RBF(0.3).on(0) * (Categorical(0.1).on(1) + Linear().on(2, 1)),
+            Pooled(Matern(2.5, 0.5), levels=(0, 0, 0)),
+            Pooled(RBF((0.2, 0.5, 4.0)), (0.5, 0.5, 0.0), (0, 0, 0)),
+            Separable(Matern(2.5, 0.3), Pooled(Matern(1.5, 0.4), (1, 2, 1), (0, 0)), at=1),
         ],
         ids=str,
     )

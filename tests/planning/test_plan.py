@@ -366,15 +366,16 @@ def test_with_many_contexts_the_plan_is_about_functions_that_a_fit_can_learn(
 ) -> None:
     """Nobody could learn functions of 12 contexts at lengthscale 0.3. Others a fit learns, and what
     it then loses lies in the band."""
+    wide = replace(WIDE, kernel=tacit.Matern(2.5, 0.3))
     monkeypatch.setattr("tacit.planning.forecast.LEAST", 100)  # quick
     options = DesignOptions(rank=100, noise=0.2)
-    planned = plan(WIDE, horizon=4000, budget=BUDGET, options=options)
+    planned = plan(wide, horizon=4000, budget=BUDGET, options=options)
     forecast = planned.forecast
     assert (planned.prior, forecast.prior) == ("relatives", "relatives")
     assert "simpler ones" in planned.explain()
     assert forecast.expected_error < 0.5 * forecast.uniform_error
     assert forecast.effective_dimension > 2
-    design = build_design(WIDE, horizon=4000, budget=BUDGET, rng=0, rank=100, passes=2)
+    design = build_design(wide, horizon=4000, budget=BUDGET, rng=0, rank=100, passes=2)
     assert forecast.rank == design.rank == 100
     rng = np.random.default_rng(0)
     points = rng.random((4000, 13))
@@ -402,9 +403,18 @@ def test_the_own_kernel_is_believed_where_it_can_be_learned_or_was_stated(planne
 def test_relatives_are_kernels_that_the_decoder_finds() -> None:
     """Contexts matter less, all together or each by itself; labels have no lengthscales."""
     actions = tacit.Box.of(x=(0, 1))
-    mixed = tacit.Problem(actions, tacit.Mixed.of(gene=["a", "b"], age=(0, 1)))
+    scale = tacit.Matern(2.5, 0.3)
+    kernel = tacit.Separable(scale, scale.on("age") * tacit.Categorical(0.15).on("gene"))
+    mixed = tacit.Problem(actions, tacit.Mixed.of(gene=["a", "b"], age=(0, 1)), kernel)
     found = relatives(mixed)
     assert len(found) == len(set(map(repr, found))) == 4
     assert [lengthscales(kernel)[0] for kernel in found] == [0.3] * 4  # that of the action
     assert [round(lengthscales(kernel)[1], 3) for kernel in found] == [1.2, 3.6, 1.2, 3.6]
     assert relatives(tacit.Problem(actions, tacit.Categories(["a", "b"]))) == []
+
+
+def test_pooled_functions_of_many_contexts_can_be_learned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tacit.planning.forecast.LEAST", 100)  # quick
+    planned = plan(WIDE, horizon=4000, budget=BUDGET, options=DesignOptions(rank=100, noise=0.2))
+    assert planned.prior == "kernel"
+    assert planned.forecast.expected_error < 0.6 * planned.forecast.uniform_error

@@ -85,6 +85,7 @@ def test_mean_and_deviation_are_those_of_the_posterior(monkeypatch: pytest.Monke
     """Against the formula for t = (theta, level) ~ N(0, P), where theta has the covariance
     v L^-1 k'(U, U) L^-T and the level one of its own, written down directly, for one scale v."""
     monkeypatch.setattr("tacit.decoder.averaging.SCALES", np.array([0.1]))
+    monkeypatch.setattr("tacit.decoder.decoding.GAINS", ())
     monkeypatch.setattr(
         "tacit.decoder.decoding.kinds", lambda kernel, columns: [spread(kernel, columns)]
     )

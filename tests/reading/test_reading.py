@@ -36,6 +36,7 @@ from tacit.kernels import (
     Joint,
     Kernel,
     On,
+    Pooled,
     Separable,
     Sum,
     one_by_one,
@@ -502,6 +503,7 @@ def test_only_what_is_exactly_ours_sees_batches(own: Kernel) -> None:
         lambda k: Separable(own, k, 1),
         lambda k: Separable(k, own, 1),
         lambda k: Centred(k, np.zeros((2, 2))),
+        lambda k: Pooled(k, levels=(0, 0)),
         lambda k: Joint(On(Sum((own, own * k)), (0, 1))),
     ]
     for compose in compositions:

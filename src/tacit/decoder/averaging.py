@@ -9,6 +9,7 @@ kernel makes of the release, every scale has a diagonal covariance.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,8 +19,9 @@ from tacit._typing import Floats
 from tacit.decoder.evidence import SCALE_GUESS, SCALE_WIDTH, Level
 from tacit.numerics import linalg
 
-# Scales to average over: from those of which no study would see anything to the largest possible.
-SCALES = np.geomspace(1e-8, 10.0, 73)
+# Scales to average over: from those of which no study would see anything to that of rewards in
+# [-1, 1] themselves.
+SCALES = np.geomspace(1e-8, 1.0, 65)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +80,25 @@ def over_scales(K: Floats, M: Floats, z: Floats, level: Level) -> Moments:
     return Moments(
         mean_level, H.T @ mean_step, max(variance, 0.0), beside, covariance, scale, total
     )
+
+
+def mixture(found: Sequence[Moments], logs: Sequence[float]) -> Moments:
+    """The moments of several posteriors taken together, with these log weights."""
+    p = np.exp(np.asarray(logs) - logsumexp(logs))
+    level = float(p @ [each.level for each in found])
+    mean = np.asarray(p @ np.array([each.mean for each in found]))
+    level_variance = 0.0
+    level_covariance = np.zeros_like(mean)
+    covariance = np.zeros((len(mean), len(mean)))
+    for weight, each in zip(p, found, strict=True):
+        off = each.mean - mean
+        level_off = each.level - level
+        level_variance += weight * (each.level_variance + level_off**2)
+        level_covariance += weight * (each.level_covariance + level_off * off)
+        covariance += weight * (each.covariance + np.outer(off, off))
+    scale = float(p @ [each.scale for each in found])
+    evidence = float(logsumexp(logs))
+    return Moments(level, mean, level_variance, level_covariance, covariance, scale, evidence)
 
 
 def _scale_prior() -> Floats:

@@ -102,6 +102,7 @@ class Evidence:
 
         reach = np.array([4 * SCALE_WIDTH] + [LENGTH_REACH] * (len(centre) - 1))
         bounds = list(zip(centre - reach, centre + reach, strict=True))
+        bounds[0] = (bounds[0][0], 0.0)  # rewards are in [-1, 1]
         first = centre if start is None else start
         best = minimize(
             loss, first, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps}
@@ -141,11 +142,10 @@ def _prior(off: Floats) -> tuple[float, Floats]:
     return penalty, np.concatenate([[scale], 2.0 * lengths / (1.0 + lengths**2)])
 
 
-def choose(
+def candidates(
     kernels: Sequence[Kernel], U: Floats, M: Floats, z: Floats, level: Level, actions: int = 0
-) -> Fit:
-    """The best of several kernels with as many lengthscales; the first is the problem's own and is
-    preferred.
+) -> list[Fit]:
+    """The best of each of several kernels with as many lengthscales, the problem's own first.
 
     The evidence may have several peaks, so the search for the own kernel begins at three places.
     """
@@ -154,13 +154,12 @@ def choose(
     first = max(
         (evidence.fit(own, start) for start in _starts(own, actions)), key=lambda fit: fit.evidence
     )
-    best = first
+    found = [first]
     start = np.log([first.scale, *lengthscales(first.kernel)])
     for other in kernels[1:]:
-        found = evidence.fit(other, start, FEW_STEPS)
-        if found.evidence > max(best.evidence, first.evidence + PREFERENCE):
-            best = found
-    return best
+        fit = evidence.fit(other, start, FEW_STEPS)
+        found.append(replace(fit, evidence=fit.evidence - PREFERENCE))
+    return found
 
 
 def _starts(kernel: Kernel, actions: int) -> list[Floats]:

@@ -7,11 +7,25 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from tacit.kernels import RBF, Categorical, Kernel, Matern, On, Product, Separable, Sum
+from tacit.kernels import (
+    RBF,
+    Categorical,
+    Kernel,
+    Matern,
+    On,
+    Pooled,
+    Product,
+    Separable,
+    Sum,
+)
 from tacit.kernels.ard import map_leaves, spread
 from tacit.kernels.stationary import Stationary
 
 SMOOTHNESS = (1.5, 2.5, None)  # None: infinitely smooth
+# Weights of what all have in common, of single columns, and of all columns together: from contexts
+# that hardly matter to those that must be known exactly.
+POOLING = ((0.9, 0.1, 0.0), (0.6, 0.38, 0.02), (0.3, 0.6, 0.1), (0.2, 0.3, 0.5), (0.1, 0.1, 0.8))
+POOLING_OF_ONE = ((0.9, 0.1, 0.0), (0.5, 0.5, 0.0), (0.0, 1.0, 0.0))
 
 
 def kinds(kernel: Kernel, columns: int) -> list[Kernel]:
@@ -19,7 +33,7 @@ def kinds(kernel: Kernel, columns: int) -> list[Kernel]:
     same order."""
     own = spread(kernel, columns)
     found = [own]
-    for relative in (*(_smooth(own, nu) for nu in SMOOTHNESS), *additive(own)):
+    for relative in (*(_smooth(own, nu) for nu in SMOOTHNESS), *additive(own), *pooled(own)):
         if relative not in found:
             found.append(relative)
     return found
@@ -32,6 +46,15 @@ def _smooth(kernel: Kernel, nu: float | None) -> Kernel:
         return RBF(leaf.lengthscale) if nu is None else Matern(nu, leaf.lengthscale)
 
     return map_leaves(kernel, change)
+
+
+def pooled(kernel: Kernel) -> list[Kernel]:
+    """The same with other weights of what is pooled in the contexts."""
+    if not (isinstance(kernel, Separable) and isinstance(kernel.contexts, Pooled)):
+        return []
+    contexts = kernel.contexts
+    weights = POOLING if contexts.shares[2] else POOLING_OF_ONE
+    return [replace(kernel, contexts=replace(contexts, weights=each)) for each in weights]
 
 
 def additive(kernel: Kernel) -> list[Kernel]:

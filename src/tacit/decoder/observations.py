@@ -20,16 +20,24 @@ MOST_CORRELATED = 0.98
 
 @dataclass(frozen=True, eq=False)
 class WhitenedObservation:
-    """z = A theta + noise of unit covariance. `z` may have several columns."""
+    """z = A theta + noise of unit covariance. `z` may have several columns.
+
+    `rest` is the sum of squares of what no theta explains: how far observations contradict each
+    other.
+    """
 
     A: Floats
     z: Floats
+    rest: float = 0.0
 
     def __add__(self, other: WhitenedObservation) -> WhitenedObservation:
         """Two independent observations in as many rows as there are weights: noise of unit
         covariance may be rotated."""
         Q, R = np.linalg.qr(np.vstack([self.A, other.A]))
-        return WhitenedObservation(R, Q.T @ np.concatenate([self.z, other.z]))
+        both = np.concatenate([self.z, other.z])
+        z = Q.T @ both
+        rest = max(float(np.sum(both**2) - np.sum(z**2)), 0.0)
+        return WhitenedObservation(R, z, self.rest + other.rest + rest)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,8 +3,9 @@
 from tacit.kernels.base import Kernel
 from tacit.kernels.centred import Centred
 from tacit.kernels.compose import Joint, On, Product, Separable, Sum, natural
-from tacit.kernels.default import default_kernel
+from tacit.kernels.default import default_kernel, with_levels
 from tacit.kernels.other import Categorical, Custom, Linear
+from tacit.kernels.pooled import Pooled
 from tacit.kernels.rows import one_by_one, sees_batches
 from tacit.kernels.stationary import RBF, Matern, RationalQuadratic
 
@@ -16,6 +17,7 @@ REGISTRY: dict[str, type] = {
         Linear,
         Matern,
         On,
+        Pooled,
         Product,
         RBF,
         RationalQuadratic,
@@ -33,6 +35,7 @@ __all__ = [
     "Linear",
     "Matern",
     "On",
+    "Pooled",
     "Product",
     "RBF",
     "REGISTRY",
@@ -43,4 +46,5 @@ __all__ = [
     "natural",
     "one_by_one",
     "sees_batches",
+    "with_levels",
 ]

@@ -9,6 +9,7 @@ from typing import Any
 from tacit.kernels.base import Kernel
 from tacit.kernels.centred import Centred
 from tacit.kernels.compose import Joint, On, Product, Separable, Sum
+from tacit.kernels.pooled import Pooled
 from tacit.kernels.stationary import Stationary
 
 
@@ -29,6 +30,8 @@ def spread(kernel: Kernel, columns: int) -> Kernel:
         )
     if isinstance(kernel, On):
         return On(spread(kernel.kernel, len(kernel.columns)), kernel.columns)
+    if isinstance(kernel, Pooled):
+        return dataclasses.replace(kernel, kernel=spread(kernel.kernel, columns))
     if isinstance(kernel, Joint | Centred):
         return dataclasses.replace(kernel, kernel=spread(kernel.kernel, columns))
     return kernel

@@ -10,6 +10,7 @@ from tacit.kernels.base import Kernel, _device
 from tacit.kernels.centred import Centred
 from tacit.kernels.compose import Joint, On, Product, Separable, Sum
 from tacit.kernels.other import Categorical, Linear
+from tacit.kernels.pooled import Pooled
 from tacit.kernels.stationary import RBF, Matern, RationalQuadratic
 
 # Kernels of which row i of k(A, B) comes from row i of A alone.
@@ -23,7 +24,7 @@ def sees_batches(kernel: Kernel) -> bool:
     kind = type(kernel)
     if kind is Product or kind is Sum:
         return all(sees_batches(part) for part in kernel.kernels)  # type: ignore[attr-defined]
-    if kind is On or kind is Joint or kind is Centred:
+    if kind is On or kind is Joint or kind is Centred or kind is Pooled:
         return sees_batches(kernel.kernel)  # type: ignore[attr-defined]
     if kind is Separable:
         return sees_batches(kernel.actions) and sees_batches(kernel.contexts)  # type: ignore[attr-defined]

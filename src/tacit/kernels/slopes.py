@@ -17,6 +17,7 @@ from tacit._typing import Floats
 from tacit.kernels.ard import lengthscales, with_lengthscales
 from tacit.kernels.base import Kernel
 from tacit.kernels.compose import Joint, On, Product, Separable, Sum
+from tacit.kernels.pooled import Pooled
 from tacit.kernels.stationary import Stationary
 
 Pull = Callable[[Floats], list[float]]  # W to d sum(W k(U, U)) / d log l, one for each l
@@ -43,7 +44,36 @@ def with_slopes(kernel: Kernel, U: Floats) -> tuple[Floats, Pull]:
         return _product([with_slopes(k, U) for k in kernel.kernels])
     if isinstance(kernel, Sum):
         return _sum(kernel.shares, [with_slopes(k, U) for k in kernel.kernels])
+    if isinstance(kernel, Pooled):
+        return _pooled(kernel, U)
     return _by_differences(kernel, U)
+
+
+def _pooled(kernel: Pooled, U: Floats) -> tuple[Floats, Pull]:
+    _, main, full = kernel.shares
+    F = kernel.features(U)
+
+    def pull(W: Floats) -> list[float]:
+        total = float(np.sum(W))
+        each = np.sum(F * (W @ F), axis=0)
+        found = []
+        start = 0
+        for column in kernel.spectra:
+            stop = start + len(column.s) - 1
+            if column.slopes is not None:
+                slope = column.slopes[0] * total + float(column.slopes[1:] @ each[start:stop])
+                found.append(main / len(kernel.spectra) * slope)
+            start = stop
+        return found
+
+    K = np.asarray(kernel.by_columns(U, U))
+    if not full:
+        return K, pull
+    whole, together = with_slopes(kernel.full, U)
+    # The same lengthscales are in both parts.
+    return K + full * whole, lambda W: [
+        alone + full * rest for alone, rest in zip(pull(W), together(W), strict=True)
+    ]
 
 
 def _stationary(kernel: Stationary, U: Floats) -> tuple[Floats, Pull]:

@@ -56,8 +56,8 @@ class Simulation:
         points = problem.public_points(max(POINTS, POINTS_EACH * len(landmarks)), rng)
         Phi = features(points)
         # what so many landmarks, the first ones, leave unexplained of the kernel
-        whole = float(np.mean(problem.k.diagonal(points)))
-        self.unexplained_kernel = whole - np.cumsum(np.mean(Phi * Phi, axis=0))
+        self._diagonal = float(np.mean(problem.k.diagonal(points)))
+        self.unexplained_kernel = self._diagonal - np.cumsum(np.mean(Phi * Phi, axis=0))
         d, V = linalg.eigh(Phi.T @ Phi / len(Phi))
         self.d = np.maximum(d, 0.0)
         self.Phi = Phi @ V
@@ -154,7 +154,7 @@ class Simulation:
             S = linalg.cholesky(v * H @ H.T + np.eye(len(H)))
             half = linalg.solve_lower(S, H @ B.T)
             learned = v**2 * float(np.sum(self.d * np.sum(half * half, axis=0)))
-            variance.append(v - learned)  # kernels are 1 on the diagonal
+            variance.append(v * self._diagonal - learned)
         return max(float(np.mean(variance)), 0.0) ** 0.5
 
     def resolved(self, passes: Sequence[LinearObservation]) -> float:

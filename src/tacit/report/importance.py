@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tacit._typing import Floats
-from tacit.kernels import Centred, Joint, Kernel, On, Product, Separable, Sum
+from tacit.kernels import Centred, Joint, Kernel, On, Pooled, Product, Separable, Sum
 from tacit.kernels.ard import lengthscales, spread
 from tacit.kernels.stationary import Stationary
 from tacit.report.axes import Axis, Ruler
@@ -140,7 +140,7 @@ def columns(kernel: Kernel, own: Sequence[int]) -> Iterator[int]:
             yield from columns(part, own)
     elif isinstance(kernel, On):
         yield from columns(kernel.kernel, [own[int(i)] for i in kernel.columns])
-    elif isinstance(kernel, Joint | Centred):
+    elif isinstance(kernel, Joint | Centred | Pooled):
         yield from columns(kernel.kernel, own)
 
 

@@ -1,7 +1,7 @@
 """Warfarin dosing on the real IWPC data: what a private policy is worth on patients it has not
 seen.
 
-    python -m tacit_lab.benchmarks.warfarin PATH/iwpc.csv [--epsilon 1.0] [--repeats 2] [--json]
+    python -m tacit_lab.benchmarks.warfarin PATH/iwpc.csv [--epsilon 1.0] [--repeats 2] [--default]
 
 The file is the International Warfarin Pharmacogenetics Consortium data set (5700 patients, 63
 columns), published by PharmGKB under "IWPC data set"; save its table as CSV. Every patient in a
@@ -48,11 +48,13 @@ def load(path: Path) -> tuple[dict[str, Any], Floats]:
     return parse(path)
 
 
-def problem(public: bool, advantage: bool = False) -> tacit.Problem:
+def problem(public: bool, advantage: bool = False, default: bool = False) -> tacit.Problem:
+    """With the kernel of the arena's environment, or with the one that nobody has to choose."""
     generator = population if public else None
-    return dataclasses.replace(
+    found = dataclasses.replace(
         warfarin_problem(), reward_range=(0.0, 1.0), generator=generator, advantage=advantage
     )
+    return dataclasses.replace(found, kernel=None) if default else found
 
 
 def reward(dose: Floats, right: Floats) -> Floats:
@@ -100,6 +102,7 @@ def main(
     data: Annotated[Path, typer.Argument(help="The IWPC data set as CSV.")],
     epsilon: Annotated[float, typer.Option(help="Privacy budget.")] = 1.0,
     repeats: Annotated[int, typer.Option(help="Repeats of the 5 folds.")] = 2,
+    default: Annotated[bool, typer.Option("--default", help="Tacit's default kernel.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="JSON for machines.")] = False,
 ) -> None:
     """Cross-validate private dosing on the IWPC data."""
@@ -107,7 +110,8 @@ def main(
     fixed = max(float(reward(np.array(dose), right).mean()) for dose in np.linspace(0, 100, 201))
     rows: list[dict[str, Any]] = [{"policy": "best fixed dose", "reward": fixed, "se": 0.0}]
     for public, advantage in product((True, False), (False, True)):
-        found = cross_validate(contexts, right, problem(public, advantage), epsilon, repeats)
+        given = problem(public, advantage, default)
+        found = cross_validate(contexts, right, given, epsilon, repeats)
         name = f"private, {'public' if public else 'no'} generator" + ", advantage" * advantage
         error = float(np.std(found) / len(found) ** 0.5)
         rows.append({"policy": name, "reward": float(np.mean(found)), "se": error})

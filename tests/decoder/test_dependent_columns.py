@@ -1,0 +1,79 @@
+"""Columns that depend on each other: histograms of single columns do not show it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tacit
+from helpers import build_design
+from tacit import Box, Budget, Categories, Policy, Problem
+from tacit._typing import Floats
+
+COLUMNS = 8
+ROUNDS = 3000
+PROBLEM = Problem(
+    Categories(["a", "b"], "arm"), Box([0.0] * COLUMNS, [1.0] * COLUMNS), reward_range=(-1.0, 1.0)
+)
+
+
+def people(n: int, rng: np.random.Generator, alike: bool) -> Floats:
+    """All columns of a person are about the same number, or each is another one."""
+    own = rng.random((n, COLUMNS))
+    if not alike:
+        return own
+    return np.clip(rng.random((n, 1)) + 0.05 * (own - 0.5), 0.0, 1.0)
+
+
+def mean(actions: Floats, contexts: Floats) -> Floats:
+    """Arm "b" (at 1) is better where the first column is large, and "a" where it is small."""
+    return np.asarray(0.6 * (2.0 * actions[:, 0] - 1.0) * (2.0 * contexts[:, 0] - 1.0))
+
+
+def learned(alike: bool, passes: int = 2) -> Policy:
+    rng = np.random.default_rng(3)
+    contexts = people(ROUNDS, rng, alike)
+    actions = PROBLEM.actions.sample_points(ROUNDS, rng)
+    rewards = np.clip(mean(actions, contexts) + 0.3 * rng.normal(size=ROUNDS), -1.0, 1.0)
+    budget = Budget(epsilon=3.0, delta=1e-6)
+    design = build_design(
+        PROBLEM, horizon=ROUNDS, budget=budget, rng=0, rank=60, passes=passes, public_points=4096
+    )
+    statistic = design.statistic()
+    statistic.add_points(np.hstack([actions, contexts]), rewards)
+    policy = statistic.simulate_release(rng)
+    if passes == 1:
+        return policy
+    again = tacit.refine(policy).statistic()
+    again.add_points(np.hstack([actions, contexts]), rewards)
+    return again.simulate_release(rng)
+
+
+def error(policy: Policy, alike: bool) -> float:
+    """The root mean square error of what is expected, over people like those who came."""
+    rng = np.random.default_rng(4)
+    contexts = people(1000, rng, alike)
+    actions = PROBLEM.actions.sample_points(1000, rng)
+    found = policy.posterior.mean(np.hstack([actions, contexts]))
+    return float(np.sqrt(np.mean((found - mean(actions, contexts)) ** 2)))
+
+
+@pytest.mark.parametrize(("passes", "most"), [(1, 0.4), (2, 0.12)])
+def test_effects_of_columns_that_are_alike_are_counted_once(passes: int, most: float) -> None:
+    """Seeds are fixed: 0.28 and 0.05 were found."""
+    assert error(learned(alike=True, passes=passes), alike=True) < most
+
+
+@pytest.mark.parametrize("passes", [1, 2])
+def test_taking_them_for_independent_would_show(
+    passes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tacit.decoder.decoding.GAINS", ())
+    assert error(learned(alike=True, passes=passes), alike=True) > 0.8
+
+
+def test_independent_columns_are_read_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_gains = learned(alike=False)
+    monkeypatch.setattr("tacit.decoder.decoding.GAINS", ())
+    without = learned(alike=False)
+    assert np.allclose(with_gains.posterior.weights, without.posterior.weights)
