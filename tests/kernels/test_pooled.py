@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -110,6 +113,20 @@ def test_weights_add_up_and_leave_less_to_the_rest_the_more_columns_there_are() 
     assert (np.array(found) >= 0).all()
     rest = [full for _, _, full in found[1:]]
     assert rest == sorted(rest, reverse=True)
+
+
+def test_the_page_on_kernels_has_the_weights_and_lengthscales_of_the_default() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "kernels.md").read_text()
+    rows = re.findall(r"^\| (\d+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", page, re.M)
+    assert len(rows) == 6
+    for row in rows:
+        columns, *stated = (float(cell) for cell in row)
+        contexts = Box([0.0] * int(columns), [1.0] * int(columns))
+        kernel = Problem(Box.of(dose=(0, 1)), contexts).kernel
+        assert isinstance(kernel, Separable)
+        assert isinstance(kernel.contexts, Pooled)
+        found = [*kernel.contexts.shares, lengthscales(spread(kernel.contexts, int(columns)))[0]]
+        assert np.allclose(stated, found, atol=0.006)
 
 
 def test_a_problem_without_a_kernel_pools_its_contexts() -> None:

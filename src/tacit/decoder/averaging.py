@@ -25,7 +25,7 @@ SCALES = np.geomspace(1e-8, 1.0, 65)
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class Belief:
     """Mean and covariance of the level `l` and of g(U); g has the prior variance `scale` k."""
 
     level: float
@@ -37,7 +37,7 @@ class Moments:
     evidence: float  # log density of the release
 
 
-def over_scales(K: Floats, M: Floats, z: Floats, level: Level) -> Moments:
+def over_scales(K: Floats, M: Floats, z: Floats, level: Level) -> Belief:
     """(l, g(U)) given z = a l + M g(U) + unit noise, averaged over scales v: g(U) ~ N(0, v K).
 
     With B = I + o a a' and B^-1/2 M K M' B^-1/2 = V diag(s) V', z has the covariance
@@ -77,12 +77,10 @@ def over_scales(K: Floats, M: Floats, z: Floats, level: Level) -> Moments:
     covariance = scale * K - (H.T * within) @ H + between.T @ between
     beside = H.T @ (apart.T @ (np.sqrt(p) * (levels - mean_level)) - (p @ (v / spread)) * h)
     variance = o - float((p @ (1.0 / spread)) @ h**2) + float(p @ (levels - mean_level) ** 2)
-    return Moments(
-        mean_level, H.T @ mean_step, max(variance, 0.0), beside, covariance, scale, total
-    )
+    return Belief(mean_level, H.T @ mean_step, max(variance, 0.0), beside, covariance, scale, total)
 
 
-def mixture(found: Sequence[Moments], logs: Sequence[float]) -> Moments:
+def mixture(found: Sequence[Belief], logs: Sequence[float]) -> Belief:
     """The moments of several posteriors taken together, with these log weights."""
     p = np.exp(np.asarray(logs) - logsumexp(logs))
     level = float(p @ [each.level for each in found])
@@ -98,7 +96,7 @@ def mixture(found: Sequence[Moments], logs: Sequence[float]) -> Moments:
         covariance += weight * (each.covariance + np.outer(off, off))
     scale = float(p @ [each.scale for each in found])
     evidence = float(logsumexp(logs))
-    return Moments(level, mean, level_variance, level_covariance, covariance, scale, evidence)
+    return Belief(level, mean, level_variance, level_covariance, covariance, scale, evidence)
 
 
 def _scale_prior() -> Floats:

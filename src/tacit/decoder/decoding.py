@@ -63,7 +63,7 @@ def decode(releases: Sequence[Release]) -> Posterior:
                 break
             seen = other
             evidence = found
-    return _posterior(design, seen, groups[-1].mean_square)
+    return _posterior(design, seen, groups[-1].observations()[-1].mean_square)
 
 
 class _Group:
@@ -79,11 +79,6 @@ class _Group:
             for parts in passes
             if parts.design.problem.advantage
         ]
-
-    @property
-    def mean_square(self) -> float:
-        """Of what records added last."""
-        return self.observations()[-1].mean_square
 
     def observations(self, gain: float = 1.0) -> list[LinearObservation]:
         """Linear observations, in which the reward function shows `gain` times as much as it would
