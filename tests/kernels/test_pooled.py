@@ -107,6 +107,20 @@ def test_slopes_are_those_of_differences(
         assert slope == pytest.approx((above - below) / 2e-4, rel=1e-4, abs=1e-5)
 
 
+def test_slopes_are_in_the_order_of_the_lengthscales_not_of_the_columns() -> None:
+    parts = (RBF(0.2).on("d"), Matern(2.5, (0.4, 0.9)).on("c", "a"), Categorical(0.1).on("b"))
+    kernel = spread(Pooled(Product(parts), (0.2, 0.5, 0.3), (0, 3, 0, 0)).bind(COLUMNS, 0), 4)
+    U = people(12)
+    W = np.add.outer(np.arange(12.0), np.arange(12.0) ** 2)
+    W = W + W.T
+    K, pull = with_slopes(kernel, U)
+    at = np.array(lengthscales(kernel))
+    for i, slope in enumerate(pull(W)):
+        longer = (at * np.exp(1e-6 * np.eye(3)[i])).tolist()
+        difference = np.vdot(W, with_lengthscales(kernel, longer)(U, U) - K) / 1e-6
+        assert slope == pytest.approx(difference, rel=1e-3)
+
+
 def test_weights_add_up_and_leave_less_to_the_rest_the_more_columns_there_are() -> None:
     found = [usual_weights(d) for d in range(1, 60)]
     assert np.allclose(np.sum(found, axis=1), 1.0)
@@ -162,6 +176,11 @@ def test_weights_that_are_none_are_refused(weights: tuple[float, ...]) -> None:
 def test_kernels_without_parts_on_columns_are_refused() -> None:
     with pytest.raises(InputError, match="Linear kernel has no part on single columns"):
         Problem(Box([0], [1], ["x"]), Box([0, 0], [1, 1]), Pooled(Linear()))
+    twice = Matern(2.5, 0.3).on("a") * RBF(0.3).on("a")
+    with pytest.raises(InputError, match="on each column once"):
+        Pooled(twice).bind(["a"], 0)
+    with pytest.raises(InputError, match="must be on all columns"):
+        Pooled(Matern(2.5, 0.3).on("a")).bind(["a", "b"], 0)
     with pytest.raises(InputError, match="Pooled takes a kernel"):
         Pooled(0.3)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="2 levels do not fit 4 columns"):

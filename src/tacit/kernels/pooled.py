@@ -75,11 +75,21 @@ class Pooled(Kernel):
         return _stretched(self.kernel)
 
     @cached_property
-    def spectra(self) -> tuple[ColumnSpectrum, ...]:
-        """Of each column."""
+    def _by_column(self) -> dict[int, ColumnSpectrum]:
+        """The spectra of the columns, in the order in which the kernel names them."""
         found: dict[int, ColumnSpectrum] = {}
         _collect(self.kernel, tuple(range(len(self._levels))), self._levels, found)
-        return tuple(found[j] for j in sorted(found))
+        return found
+
+    @property
+    def spectra(self) -> tuple[ColumnSpectrum, ...]:
+        """Of each column."""
+        return tuple(self._by_column[j] for j in sorted(self._by_column))
+
+    @property
+    def lengthscale_columns(self) -> tuple[int, ...]:
+        """The column that each lengthscale is of, in the order of `ard.lengthscales`."""
+        return tuple(j for j, column in self._by_column.items() if column.slopes is not None)
 
     @cached_property
     def constant(self) -> float:
@@ -184,6 +194,8 @@ def _collect(
     found: dict[int, ColumnSpectrum],
 ) -> None:
     """Notes the spectrum of each of the columns that a kernel is on."""
+    if not isinstance(kernel, On | Product) and not found.keys().isdisjoint(columns):
+        raise InputError("a Pooled kernel must be on each column once: name it in one part only.")
     if isinstance(kernel, Stationary):
         scales = kernel.lengthscale
         if not isinstance(scales, Sequence):

@@ -56,15 +56,15 @@ def _pooled(kernel: Pooled, U: Floats) -> tuple[Floats, Pull]:
     def pull(W: Floats) -> list[float]:
         total = float(np.sum(W))
         each = np.sum(F * (W @ F), axis=0)
-        found = []
+        found = {}
         start = 0
-        for column in kernel.spectra:
+        for j, column in enumerate(kernel.spectra):
             stop = start + len(column.s) - 1
             if column.slopes is not None:
                 slope = column.slopes[0] * total + float(column.slopes[1:] @ each[start:stop])
-                found.append(main / len(kernel.spectra) * slope)
+                found[j] = main / len(kernel.spectra) * slope
             start = stop
-        return found
+        return [found[j] for j in kernel.lengthscale_columns]
 
     K = np.asarray(kernel.by_columns(U, U))
     if not full:
