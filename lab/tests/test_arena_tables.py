@@ -26,7 +26,7 @@ from tacit_lab.arena.environments.pooled import FIXED_GAIN, NOISE, OWN_GAIN
 from tacit_lab.arena.environments.visitors import Visitors
 from tacit_lab.arena.measure import stream
 from tacit_lab.arena.protocol import Environment
-from tacit_lab.arena.values import References, best_fixed, references, value
+from tacit_lab.arena.values import References, best_fixed, found_fixed, references, value
 from tacit_lab.benchmarks import tables as benchmark
 
 SEEDS = 2
@@ -208,6 +208,18 @@ def test_no_action_beats_the_best_fixed_one(name: str) -> None:
         assert value(environment, np.repeat(tried[None, :], 50, axis=0), contexts) <= best + 1e-12
 
 
+@pytest.mark.parametrize("name", ["pooled-1+7", "features-33+4", "cancer", "hartmann6"])
+def test_a_long_log_without_noise_shows_the_best_fixed_action(name: str) -> None:
+    environment = drawn(name)
+    rng = np.random.default_rng(0)
+    contexts = environment.draw_contexts(3000, rng)
+    actions = environment.problem.actions.sample_points(3000, rng)
+    found = found_fixed(environment.problem, actions, environment.mean(actions, contexts))
+    known = references(environment, contexts[:500])
+    everybody = np.repeat(found[None, :], 500, axis=0)
+    assert known.share(value(environment, everybody, contexts[:500])) > 0.9
+
+
 def test_the_share_is_one_for_the_best_fixed_action_and_undefined_where_none_is_better() -> None:
     known = References(random=0.1, fixed=0.3, best=0.4)
     assert known.share(0.1) == 0.0
@@ -262,10 +274,10 @@ def test_the_study_prints_values_between_random_play_and_the_best(
     studies = [benchmark.study(setting, 0)]
     result = benchmark.gathered(setting, studies)
     known = result.mean_reference()
-    assert set(result.values) == {"default", "own"}
+    assert set(result.values) == {"found", "default", "own"}
     assert known.random < np.mean(result.values["own"]) <= known.best
     _, again = benchmark.study(setting, 0, ["own"])
-    assert set(again) == {"own"}
+    assert set(again) == {"found", "own"}
     assert again["own"] == result.values["own"][0]  # the figures repeat
     row = json.loads(json.dumps(benchmark.as_row(result)))
     assert row["share"]["own"] > 0.5
@@ -274,13 +286,15 @@ def test_the_study_prints_values_between_random_play_and_the_best(
 
 def test_reached_counts_studies_that_lose_at_most_a_hundredth_of_the_range() -> None:
     known = References(random=0.0, fixed=0.5, best=0.6)
-    values: dict[str, tuple[float, ...]] = {"default": (0.47, 0.481, 0.6)}
+    values: dict[str, tuple[float, ...]] = {"default": (0.47, 0.481, 0.6), "found": (0.5,) * 3}
     setting = benchmark.Setting("x", 1, 1.0)
     result = benchmark.Result(setting, (known,) * 3, values)
     assert result.reached == 2
+    assert result.good
+    assert not benchmark.Result(setting, (known,) * 3, values | {"found": (0.54,) * 3}).good
     flat = benchmark.Result(setting, (References(0.0, 0.01, 0.6),) * 3, values)
     assert flat.share("default") is None
-    assert benchmark.cells(flat)[7] == ""
+    assert benchmark.cells(flat)[8] == ""
 
 
 def test_an_unknown_environment_is_refused_before_anything_is_measured() -> None:

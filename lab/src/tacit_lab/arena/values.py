@@ -1,8 +1,9 @@
 """What policies are worth in an environment, and what they are compared with.
 
 A value is the mean reward over some contexts, computed from the environment's own means: no reward
-is drawn. The best fixed action is the best single one for all of these contexts together, found
-without privacy; the best value takes the best action for each of them.
+is drawn. The best fixed action is the best single one for all of these contexts together; the best
+value takes the best action for each of them. A log shows neither: `found_fixed` is the single
+action that looks best in one, without privacy.
 """
 
 from __future__ import annotations
@@ -13,8 +14,16 @@ import numpy as np
 
 from tacit._typing import Floats
 from tacit.domains.base import sobol
+from tacit.kernels import Kernel, Separable
+from tacit.kernels.ard import lengthscales, spread, with_lengthscales
+from tacit.problem import Problem
 from tacit_lab.arena.measure import CHUNK, GRID, NEARBY, RADII, best_values, surface
 from tacit_lab.arena.protocol import MENU, Environment
+
+# Of the regression that finds a fixed action in a log: its points, what it tries.
+REGRESSED = 256
+PENALTIES = np.geomspace(0.01, 1e4, 19)
+STRETCHES = (0.5, 1.0, 2.0)
 
 
 @dataclass(frozen=True)
@@ -64,6 +73,45 @@ def best_fixed(environment: Environment, contexts: Floats) -> tuple[Floats, floa
             at = nearby
             best = found
     return at, best
+
+
+def found_fixed(problem: Problem, actions: Floats, rewards: Floats) -> Floats:
+    """The single action that a log of uniform play shows to be best, without privacy.
+
+    Rewards are regressed on actions alone. Lengthscales and ridge penalty are those of the least
+    generalised cross-validation error.
+    """
+    menu = problem.actions.candidate_points(REGRESSED)
+    tried = problem.actions.candidate_points(GRID)
+    off = rewards - rewards.mean()
+    least = np.inf
+    values = np.zeros(len(tried))
+    for kernel in _on_actions(problem):
+        s, V = np.linalg.eigh(kernel(menu, menu))
+        told = s > 1e-8 * s.max()
+        whitening = V[:, told] / np.sqrt(s[told])
+        U, d, W = np.linalg.svd(kernel(actions, menu) @ whitening, full_matrices=False)
+        shown = U.T @ off
+        for penalty in PENALTIES:
+            kept = d**2 / (d**2 + penalty)
+            left = off @ off - np.sum(kept * (2.0 - kept) * shown**2)
+            error = left / (1.0 - kept.sum() / len(off)) ** 2
+            if error < least:
+                least = error
+                weights = d / (d**2 + penalty) * shown
+                values = kernel(tried, menu) @ (whitening @ (W.T @ weights))
+    return np.asarray(tried[int(values.argmax())])
+
+
+def _on_actions(problem: Problem) -> list[Kernel]:
+    """The default kernel of the actions, with shorter and longer lengthscales."""
+    default = Problem(problem.actions, problem.contexts).k
+    assert isinstance(default, Separable)
+    kernel = spread(default.actions, problem.actions.dimension)
+    lengths = np.array(lengthscales(kernel))
+    if not lengths.size:
+        return [kernel]
+    return [with_lengthscales(kernel, (each * lengths).tolist()) for each in STRETCHES]
 
 
 def _largest(environment: Environment, actions: Floats, contexts: Floats) -> tuple[Floats, float]:
