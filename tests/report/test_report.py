@@ -303,6 +303,19 @@ def test_a_policy_that_treats_everybody_alike_says_so(policy: Policy) -> None:
     assert "No context matters much" in sentences.what_matters(Findings.of(flat))
 
 
+def test_a_page_about_advantages_shows_the_policys_own() -> None:
+    policy = simulated(KINDS["six contexts"])
+    view = View(policy)
+    rng = np.random.default_rng(3)
+    X = policy.problem.actions.sample_points(20, rng)
+    C = policy.problem.contexts.sample_points(20, rng)
+    at = (policy.problem.actions.decode(X), policy.problem.contexts.decode(C))
+    assert view.quantity == "advantage"
+    assert np.allclose(view.mean(X, C), policy.advantage(*at), atol=1e-9)
+    assert np.allclose(view.std(X, C), policy.advantage_std(*at), atol=1e-6)
+    assert not np.allclose(view.mean(X, C), policy.mean(*at), atol=0.1)
+
+
 def test_mean_and_deviation_are_the_policys_own(policy: Policy) -> None:
     view = View(policy)
     rng = np.random.default_rng(3)

@@ -10,6 +10,7 @@ import numpy as np
 from tacit._typing import Floats
 from tacit.kernels import Separable
 from tacit.policy import Policy
+from tacit.policy.advantage import Advantage
 from tacit.policy.comparison import Comparer
 from tacit.policy.health import comparer
 from tacit.report.frames import Frame
@@ -82,18 +83,27 @@ class View:
 
     @property
     def quantity(self) -> str:
-        """What the policy's mean is the mean of."""
+        """What the page says is expected of an action: its reward, or its advantage where only
+        advantages were learned."""
         return "advantage" if self.policy.problem.advantage else "reward"
 
     def decide(self, C: Floats) -> Floats:
         return self.policy.decide_points(C)
 
     def mean(self, X: Floats, C: Floats) -> Floats:
-        """The expected reward of each action in its context."""
-        mean = self.policy.posterior.mean(np.hstack([X, C]))
-        return self.policy.problem.unscale_reward(mean)
+        """The expected reward, or advantage, of each action in its context."""
+        points = np.hstack([X, C])
+        if self.policy.problem.advantage:
+            return self._advantage.mean(points) * self.half_range
+        return self.policy.problem.unscale_reward(self.policy.posterior.mean(points))
 
     def std(self, X: Floats, C: Floats) -> Floats:
         """Its posterior standard deviation."""
-        variance = self.policy.posterior.variance(np.hstack([X, C]))
-        return np.sqrt(variance) * self.half_range
+        points = np.hstack([X, C])
+        if self.policy.problem.advantage:
+            return np.sqrt(self._advantage.variance(points)) * self.half_range
+        return np.sqrt(self.policy.posterior.variance(points)) * self.half_range
+
+    @cached_property
+    def _advantage(self) -> Advantage:
+        return Advantage(self.policy.posterior, self.policy.problem.actions)
