@@ -24,6 +24,7 @@ lab: $(VENV)/.lab
 bench: $(VENV)/.test
 	$(BIN)/python -m tacit_lab.benchmarks.reference
 	$(BIN)/python -m tacit_lab.benchmarks.speed
+	$(BIN)/python -m tacit_lab.benchmarks.columns
 	$(BIN)/tacit bench
 	$(BIN)/pytest -m slow
 

@@ -50,17 +50,21 @@ def two_passes(problem: Problem, data: tuple[Any, Any, Any]) -> dict[str, Any]:
 
 
 def shown(problem: Problem, policy: Policy, contexts: Any) -> dict[str, Any]:
-    """Released numbers in units of one record, decisions in unit coordinates, expected rewards."""
+    """Released numbers in units of one record, decisions in unit coordinates, expected rewards,
+    without their level where only advantages are learned."""
     assert policy.releases
     visitors = contexts[:SHOWN]
     decided = policy.decide_points(problem.context_points(problem.contexts.read(visitors)))
+    mean = np.asarray(policy.mean(policy.decide(visitors), visitors))
+    if problem.advantage:
+        mean = mean - problem.unscale_reward(np.array(policy.posterior.level))
     return {
         "released": (
             policy.releases[-1].released.values[:SHOWN] / 2.0 ** policy.releases[-1].released.bits
         ).tolist(),
         "scale": policy.releases[-1].released.scale / 2.0 ** policy.releases[-1].released.bits,
         "decided": decided[:, 0].tolist(),
-        "mean": np.asarray(policy.mean(policy.decide(visitors), visitors)).tolist(),
+        "mean": mean.tolist(),
         "epsilon": policy.guarantee.epsilon,
     }
 

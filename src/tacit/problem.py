@@ -45,8 +45,8 @@ class Problem:
     public: it must not depend on the rounds of the log.
 
     `advantage=True` learns only what decisions need: how much better an action is than a random one
-    in the same context. No budget goes to the part of the reward that no action changes;
-    `policy.mean` is then that advantage.
+    in the same context (`policy.advantage`). No budget goes to the part of the reward that no
+    action changes, of which only the mean over everybody is learned (`policy.mean` adds it).
     """
 
     actions: Domain
@@ -233,11 +233,9 @@ class Problem:
         return np.clip((inside - (low + high) / 2) / ((high - low) / 2), -1.0, 1.0)
 
     def unscale_reward(self, values: Floats) -> Floats:
-        """Values of the reward function in the user's units. An advantage is a difference, to which
-        the middle of the range is not added."""
+        """Scaled rewards back in the user's units."""
         low, high = self.reward_range
-        middle = 0.0 if self.advantage else (low + high) / 2
-        return middle + values * (high - low) / 2
+        return (low + high) / 2 + values * (high - low) / 2
 
     def require_play(self, facts: dict[str, str] | None) -> None:
         """Fails if this problem states another play than a design that was built before."""

@@ -20,7 +20,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from helpers import BUDGET, PROBLEM, records, small_design
+from helpers import BUDGET, PROBLEM, SMALL, build_design, records, small_design
 from tacit import Budget, Ledger, __version__
 from tacit.cli import main
 
@@ -98,6 +98,25 @@ def test_expected_rewards_are_shown_within_their_range(study: Path) -> None:
     replace(released, posterior=replace(released.posterior, weights=sky)).save(study / "policy")
     decided = answer("decide", study / "policy", study / "visitors.csv")
     assert [row["expected_reward"] for row in decided["decisions"]] == [1.0, 1.0]
+
+
+def test_advantages_are_shown_beside_expected_rewards_where_they_were_learned(study: Path) -> None:
+    problem = replace(small_design().problem, advantage=True)
+    design = build_design(problem, horizon=2000, budget=BUDGET, **SMALL)
+    policy = design.statistic().add(*records(2000)).simulate_release(np.random.default_rng(0))
+    policy.save(study / "policy")
+    decided = answer("decide", study / "policy", study / "visitors.csv")["decisions"]
+    visitors = {"age": [30, 90], "weight": [60, 120]}
+    doses = {"dose": [row["dose"] for row in decided]}
+    low, high = policy.problem.reward_range
+    assert [row["expected_reward"] for row in decided] == pytest.approx(
+        np.clip(policy.mean(doses, visitors), low, high)
+    )
+    assert [row["advantage"] for row in decided] == pytest.approx(policy.advantage(doses, visitors))
+    assert [row["advantage_std"] for row in decided] == pytest.approx(
+        policy.advantage_std(doses, visitors)
+    )
+    assert all(row["advantage"] < row["expected_reward"] for row in decided)
 
 
 def test_fitting_again_returns_the_same_policy_and_another_fit_is_refused(study: Path) -> None:

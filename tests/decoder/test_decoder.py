@@ -232,13 +232,18 @@ def test_draws_from_the_posterior_have_its_mean_and_spread() -> None:
 
 
 def test_an_advantage_is_learned_without_the_mean_reward() -> None:
-    """Its mean over the actions is nought in every context, and it knows the differences."""
+    """Its mean over the actions is nought in every context, and it knows the differences. The
+    level of rewards beside it makes it the mean reward on average over the contexts."""
     policy, W, f = learned_policy(advantage=True, mean_reward=0.4)
     actions = np.linspace(0, 1, 101)[:, None]
-    for c in (0.1, 0.5, 0.9):
-        assert abs(np.mean(policy.mean(actions, np.full((101, 1), c)))) < 0.02
+    for points in pairs(actions, np.array([[0.1], [0.5], [0.9]])):
+        assert abs(np.mean(policy.posterior.mean(points))) < 0.02
+        assert np.allclose(
+            policy.advantage(points[:, :1], points[:, 1:]), policy.posterior.mean(points), atol=0.02
+        )
     reward, _, _ = learned_policy(mean_reward=0.4)
-    assert np.mean(reward.mean(W[:, :1], W[:, 1:])) == pytest.approx(np.mean(f), abs=0.05)
+    for each in (reward, policy):
+        assert np.mean(each.mean(W[:, :1], W[:, 1:])) == pytest.approx(np.mean(f), abs=0.05)
     best = np.abs(policy.decide_points(W[:300, 1:]) - reward.decide_points(W[:300, 1:]))
     assert np.median(best) < 0.1
 

@@ -27,11 +27,13 @@ from tacit.policy.health import random_play
 from tacit.policy.visitors import spread as spread_points
 from tacit.report import Findings, guarantee, provenance, sentences, write_findings
 from tacit.report.advantage import Comparison, baseline_play
+from tacit.report.choices import Menu
 from tacit.report.formatting import clean, listed, number, percent
 from tacit.report.frames import Frame
 from tacit.report.importance import columns, reward_at_stake
 from tacit.report.page import render
 from tacit.report.provenance import toml_lines
+from tacit.report.rewards import three
 from tacit.report.view import View
 
 FOREIGN = ("http", "src=", "@import", "<script", "<link", "<image", "<img")
@@ -293,6 +295,8 @@ def test_the_page_says_whom_it_is_about(policy: Policy, page: str, tmp_path: Pat
     counted = replace(policy, visitors=np.random.default_rng(0).random((200, 2)))
     made = text_of(counted, tmp_path)
     assert "of the people who came" in made
+    assert "Black bars along the axes" in made
+    assert "Black bars along the axes" not in page
     assert "evenly drawn contexts" not in made
 
 
@@ -301,6 +305,19 @@ def test_a_policy_that_treats_everybody_alike_says_so(policy: Policy) -> None:
         policy, posterior=replace(policy.posterior, weights=0.0 * policy.posterior.weights)
     )
     assert "No context matters much" in sentences.what_matters(Findings.of(flat))
+
+
+def test_a_page_about_advantages_shows_the_policys_own() -> None:
+    policy = simulated(KINDS["six contexts"])
+    view = View(policy)
+    rng = np.random.default_rng(3)
+    X = policy.problem.actions.sample_points(20, rng)
+    C = policy.problem.contexts.sample_points(20, rng)
+    at = (policy.problem.actions.decode(X), policy.problem.contexts.decode(C))
+    assert view.quantity == "advantage"
+    assert np.allclose(view.mean(X, C), policy.advantage(*at), atol=1e-9)
+    assert np.allclose(view.std(X, C), policy.advantage_std(*at), atol=1e-6)
+    assert not np.allclose(view.mean(X, C), policy.mean(*at), atol=0.1)
 
 
 def test_mean_and_deviation_are_the_policys_own(policy: Policy) -> None:
@@ -415,6 +432,114 @@ def test_lengthscales_are_named_as_the_problem_names_them(found: Findings) -> No
     catalogue = Findings.of(simulated(KINDS["catalogue"])).inverse_lengthscales
     assert [scale.name for scale in catalogue] == ["item", "age", "weight"]
     assert Findings.of(simulated(KINDS["own kernel"])).inverse_lengthscales == []
+
+
+# -- whom figures are about -----------------------------------------------------------------------
+
+
+class Sick(View):
+    """Treats those whose columns add up to more than two; the middle of all ranges adds up to 4."""
+
+    def decide(self, C: Floats) -> Floats:
+        menu = self.policy.problem.actions.candidate_points(2)
+        return menu[(C.sum(axis=1) > 2.0).astype(int)]
+
+
+@pytest.fixture(scope="module")
+def eight_columns() -> Findings:
+    """Two arms and eight columns with long tails: most people are far below the middle."""
+    problem = Problem(
+        Categories(["none", "treat"], "arm"),
+        Box([0.0] * 8, [100.0] * 8, [f"c{i}" for i in range(8)]),
+        Separable(Categorical(0.2), RBF(0.8)),
+    )
+    people = np.random.default_rng(3).beta(1.0, 4.0, (300, 8))
+    found = Findings.of(replace(simulated(problem), visitors=people))
+    return replace(found, view=Sick(found.policy))
+
+
+def test_curves_are_over_people_and_not_in_the_middle_where_nobody_is(
+    eight_columns: Findings,
+) -> None:
+    """In the middle of the ranges all are treated, whichever column moves."""
+    view = eight_columns.view
+    middle, _ = view.contexts.place(
+        view.contexts.middle, (view.contexts.axes[0], np.linspace(0, 1, 9)[:, None])
+    )
+    arm = view.actions.axes[0]
+    assert set(arm.values(view.decide(middle))) == {1.0}
+    people = view.people[: view.detail.averaged]
+    for curve in eight_columns.curves:
+        at = curve.ruler.axis.columns.start
+        menu = Menu.of(arm, np.array([0.0, 1.0]))
+        shares = menu.shares(curve.values(arm))
+        assert np.allclose(shares.sum(axis=0), 100.0)
+        rest = people.sum(axis=1) - people[:, at]
+        for place, share in zip(curve.ruler.places[::10, 0], shares[1, ::10], strict=True):
+            assert share == pytest.approx(100.0 * np.mean(rest + place > 2.0))
+        assert shares[1, 0] < 40.0 < 60.0 < shares[1, -1]
+
+
+def test_maps_hold_what_does_not_move_as_for_somebody_typical(eight_columns: Findings) -> None:
+    people = eight_columns.policy.visitors
+    assert people is not None
+    typical = eight_columns.view.typical
+    assert (people == typical).all(axis=1).any()
+    medians = np.median(people, axis=0)
+    off = np.abs(people - medians).sum(axis=1)
+    assert np.abs(typical - medians).sum() < np.quantile(off, 0.05)
+    still = [importance.axis.columns.start for importance in eight_columns.importances[2:]]
+    plane = eight_columns.plane.contexts
+    assert np.array_equal(plane[:, still], np.repeat(typical[:, still], len(plane), axis=0))
+    said = sentences.typical(eight_columns)
+    assert f"typical visitor: c0 {eight_columns.view.contexts.axes[0].says(typical[0, :1])}" in said
+    assert "nobody" in said
+    assert eight_columns.to_json()["typical_context"]["c0"] == pytest.approx(100 * typical[0, 0])
+    moving = [importance.axis for importance in eight_columns.importances[:1]]
+    assert "as for the typical visitor." in sentences.holding(eight_columns, moving)
+
+
+def test_without_people_maps_hold_the_middle_and_say_so(found: Findings, page: str) -> None:
+    assert np.array_equal(found.view.typical, found.view.contexts.middle)
+    assert "in the middle of their ranges, since nothing is known of who came: age 56.5" in page
+    assert "typical visitor" not in page
+
+
+def test_slices_are_where_people_are(policy: Policy, found: Findings) -> None:
+    assert three(found).places[:, 0].tolist() == [0.1, 0.5, 0.9]
+    people = np.random.default_rng(0).random((400, 2)) ** 3
+    among = three(Findings.of(replace(policy, visitors=people)))
+    at = among.axis.columns
+    assert np.allclose(among.places, np.quantile(people[:, at], [0.1, 0.5, 0.9], axis=0), atol=0.02)
+
+
+def test_somebody_typical_has_the_commonest_labels_and_may_lack_what_most_lack() -> None:
+    domain = Mixed.of(
+        age=(18, 95),
+        stage=["i", "ii", "iii"],
+        dose=tacit.Range(0, 10, missing="indicator"),
+        load=tacit.Range(0, 10, missing="indicator"),
+    )
+    n = 200
+    rng = np.random.default_rng(0)
+    columns = {
+        "age": rng.uniform(18, 95, n),
+        "stage": np.where(rng.random(n) < 0.6, "iii", "i"),
+        "dose": np.where(rng.random(n) < 0.9, np.nan, 5.0),
+        "load": np.where(rng.random(n) < 0.3, np.nan, rng.uniform(0, 2, n)),
+    }
+    points = domain.encode(domain.read(columns).columns)
+    frame = Frame.of(domain)
+    typical = frame.typical(points)
+    assert (points == typical).all(axis=1).any()
+    said = {axis.name: axis.says_of(typical[0]) for axis in frame.axes}
+    assert said["stage"] == "stage iii"
+    assert said["dose"] == "dose missing"
+    assert "missing" not in said["load"]
+    assert float(domain.decode(typical)["load"][0]) == pytest.approx(1.0, abs=0.3)
+    dose = next(axis for axis in frame.axes if axis.name == "dose")
+    moved, _ = frame.place(typical, (dose, np.array([[0.25]])))
+    assert domain.decode(moved)["dose"].tolist() == [2.5]
 
 
 # -- points and words -----------------------------------------------------------------------------

@@ -30,8 +30,10 @@ def decide(
 ) -> None:
     """Decide for every row of a table: the action, its expected reward, and how sure the policy is.
 
-    An expected reward is shown within the range of rewards; of a policy that learned advantages it
-    is the advantage over a random action.
+    An expected reward is shown within the range of rewards. A policy that learned only advantages
+    knows by how much an action is better than a random one, and the mean reward over everybody: the
+    expected reward is both added up, and columns `advantage` and `advantage_std` show the first
+    alone.
 
     A value that is missing, unknown, or outside its range by more than half the width of it cannot
     be read. Such a row is decided as if the value lay in the middle, or at the nearest end. Where
@@ -58,12 +60,12 @@ def decide(
     unread = chosen.unread(table)
     decisions = chosen.decide(table, strict=strict)
     columns = {name: decisions[name] for name in decisions.column_names}
-    expected = chosen.mean(decisions, table)
-    if not chosen.problem.advantage:  # a Gaussian posterior knows no bounds, but a reader does
-        low, high = chosen.problem.reward_range
-        expected = np.clip(expected, low, high)
-    columns["expected_reward"] = pa.array(expected)
+    low, high = chosen.problem.reward_range  # a Gaussian posterior knows no bounds, a reader does
+    columns["expected_reward"] = pa.array(np.clip(chosen.mean(decisions, table), low, high))
     columns["std"] = pa.array(chosen.std(decisions, table))
+    if chosen.problem.advantage:
+        columns["advantage"] = pa.array(chosen.advantage(decisions, table))
+        columns["advantage_std"] = pa.array(chosen.advantage_std(decisions, table))
     if any(unread):
         columns["unread"] = pa.array([", ".join(names) for names in unread])
     answer = pa.table(

@@ -51,8 +51,14 @@ class Posterior:
 
     def variance(self, points: Floats) -> Floats:
         """Var[f(w)]"""
+        return self._variance(points, 0.0 if self.advantage else 1.0)
+
+    def reward_variance(self, points: Floats) -> Floats:
+        """Var[l + g(w)], also where f is an advantage."""
+        return self._variance(points, 1.0)
+
+    def _variance(self, points: Floats, total: float) -> Floats:
         found = []
-        total = 0.0 if self.advantage else 1.0
         for part, k_U in self._kernel_rows(points):
             found.append(self.functional_variance(k_U, self.kernel.diagonal(part), total))
         return np.concatenate(found)

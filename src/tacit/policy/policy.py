@@ -22,6 +22,7 @@ from tacit.design import Design, Release
 from tacit.errors import InputError
 from tacit.numerics.engine import Engine, engine
 from tacit.policy import files
+from tacit.policy.advantage import Advantage
 from tacit.policy.deciding import Decider
 from tacit.policy.health import Health, Notice
 from tacit.policy.unread import require_read, unread_columns
@@ -110,30 +111,66 @@ class Policy:
         """One for each engine that was asked for."""
         return {}
 
+    # -- what is expected -------------------------------------------------------------------------
+
     def mean(self, actions: Any, contexts: Any) -> Any:
         """The expected reward of each action in each context (row by row), in the user's units.
 
-        For a problem with `advantage=True`: how much more than a random action in the same context.
+        For a problem with `advantage=True` it is the mean reward of random play over the people who
+        came, plus the advantage of the action. What no action changes, such as that the young fare
+        better whatever is done, was then not learned. So on average over people like those who came
+        it is the expected reward, and differences between actions in one context are right, too;
+        but in one context it lacks by how much everybody like that fares better or worse than the
+        average, and `std` and `interval` do not hold that either. `advantage` is free of it.
         """
-        return self.problem.unscale_reward(self.posterior.mean(self._pairs(actions, contexts)))
+        return self.problem.unscale_reward(self.posterior.reward(self._pairs(actions, contexts)))
 
     def std(self, actions: Any, contexts: Any) -> Any:
-        """The posterior standard deviation of the expected reward, in the user's units."""
-        low, high = self.problem.reward_range
-        return np.sqrt(self.posterior.variance(self._pairs(actions, contexts))) * (high - low) / 2
+        """The posterior standard deviation of `mean`, in the user's units."""
+        return self._std(self.posterior.reward_variance(self._pairs(actions, contexts)))
 
     def interval(self, actions: Any, contexts: Any, level: float = 0.9) -> tuple[Any, Any]:
         """The credible interval of the expected reward, `(low, high)`, in the user's units."""
-        if not 0 < level < 1:
-            raise InputError(
-                f"level must be between 0 and 1, got {level!r}: 0.9 is the 90 % interval."
-            )
-        half = NormalDist().inv_cdf((1 + level) / 2) * self.std(actions, contexts)
+        deviations = _deviations(level)
+        half = deviations * self.std(actions, contexts)
         mean = self.mean(actions, contexts)
         return mean - half, mean + half
 
+    def advantage(self, actions: Any, contexts: Any) -> Any:
+        """By how much each action is expected to be better than a uniformly random one in the same
+        context (row by row), in the user's units of reward. For problems of both kinds."""
+        return self._half_range * self._advantage.mean(self._pairs(actions, contexts))
+
+    def advantage_std(self, actions: Any, contexts: Any) -> Any:
+        """The posterior standard deviation of `advantage`, in the user's units of reward."""
+        return self._std(self._advantage.variance(self._pairs(actions, contexts)))
+
+    def advantage_interval(
+        self, actions: Any, contexts: Any, level: float = 0.9
+    ) -> tuple[Any, Any]:
+        """The credible interval of `advantage`, `(low, high)`, in the user's units of reward."""
+        deviations = _deviations(level)
+        half = deviations * self.advantage_std(actions, contexts)
+        mean = self.advantage(actions, contexts)
+        return mean - half, mean + half
+
+    def _std(self, variance: Floats) -> Floats:
+        """A variance in the posterior's units as a standard deviation in the user's."""
+        return self._half_range * np.sqrt(variance)
+
+    @property
+    def _half_range(self) -> float:
+        """The user's units of reward in one unit of the posterior."""
+        low, high = self.problem.reward_range
+        return (high - low) / 2
+
+    @cached_property
+    def _advantage(self) -> Advantage:
+        return Advantage(self.posterior, self.problem.actions)
+
     def sample(self, rng: np.random.Generator) -> Policy:
-        """One draw of the reward function from the posterior, as a policy: its `mean` is the draw.
+        """One draw of the reward function from the posterior, as a policy: its `mean` is the draw,
+        and its `advantage` that of the draw.
 
         Deciding with a fresh draw each time is Thompson sampling. Costs no budget: the posterior is
         public. Its health is that of this policy.
@@ -204,6 +241,13 @@ class Policy:
             f"Policy(rank={self.posterior.rank}, private={self.private}, "
             f"epsilon={self.guarantee.epsilon:.4g})"
         )
+
+
+def _deviations(level: float) -> float:
+    """Standard deviations to either side of the mean that hold this share of a normal law."""
+    if not 0 < level < 1:
+        raise InputError(f"level must be between 0 and 1, got {level!r}: 0.9 is the 90 % interval.")
+    return NormalDist().inv_cdf((1 + level) / 2)
 
 
 def _promise(releases: Sequence[Release]) -> Guarantee:

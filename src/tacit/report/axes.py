@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._typing import Floats
-from tacit.domains import Domain
+from tacit.domains import Box, Domain
 from tacit.domains.finite import Finite
 from tacit.report.formatting import clean, number
 
@@ -72,6 +72,20 @@ class Axis:
         points[:, self.index] = places[:, 0]
         return np.asarray(self.part.decode(points)[self.name], dtype=np.float64)
 
+    def missing(self, points: Floats) -> NDArray[np.bool_]:
+        """Which points of the whole domain lack this number: those whose indicator says so."""
+        at = self.indicator
+        if at is None:
+            return np.zeros(len(points), dtype=bool)
+        return np.asarray(points[:, at] > 0.5)
+
+    @property
+    def indicator(self) -> int | None:
+        """The unit coordinate that says whether the number is missing, where there is one."""
+        if not isinstance(self.part, Box) or self.index not in self.part.indicated:
+            return None
+        return self.start + len(self.part.names) + self.part.indicated.index(self.index)
+
     @property
     def range(self) -> tuple[float, float]:
         """The smallest and the largest value, in the user's units."""
@@ -89,6 +103,12 @@ class Axis:
         if self.labels:
             return self.labels[int(value)]
         return number(value, self.span)
+
+    def says_of(self, point: Floats) -> str:
+        """The name of the axis and where a point of the whole domain is on it: age 56.5."""
+        if self.missing(point.reshape(1, -1))[0]:
+            return f"{self.title} missing"
+        return f"{self.title} {self.says(point[self.columns])}"
 
     @property
     def domain_says(self) -> str:

@@ -1,5 +1,5 @@
-"""Figures of what is decided: the chosen action across each context, and across the two that matter
-most."""
+"""Figures of what is decided: the chosen action across each context, for many people, and across
+the two that matter most, for one who is typical."""
 
 from __future__ import annotations
 
@@ -10,23 +10,18 @@ from typing import Any
 import numpy as np
 
 from tacit._typing import Floats
-from tacit.report.axes import Axis, Ruler
-from tacit.report.canvas import ACCENT, WIDTH, blank
+from tacit.report.axes import Axis
+from tacit.report.canvas import ACCENT, INK, WIDTH, blank
 from tacit.report.findings import Findings
-from tacit.report.importance import Importance
 from tacit.report.shading import (
     ACTION,
     LABELS,
     OTHERS,
-    edges,
     label_colour,
-    runs,
     shade,
     ticks,
     tiles,
 )
-
-MOST_PANELS = 9
 
 
 @dataclass(frozen=True)
@@ -51,36 +46,31 @@ class Menu:
         found = [self.position.get(int(i), last) for i in numbers.ravel()]
         return np.array(found, dtype=np.float64)
 
+    def shares(self, numbers: Floats) -> Floats:
+        """How often each of `names` is chosen at each place, in percent, `(names, places)`, from
+        numbers by `(person, place)`."""
+        places = self.places(numbers).reshape(numbers.shape)
+        return np.array([100.0 * np.mean(places == i, axis=0) for i in range(len(self.names))])
+
 
 def curves(found: Findings, action: Axis) -> Any:
-    """One panel per context coordinate: it moves over its range, the others stay in the middle."""
-    shown = found.importances[:MOST_PANELS]
-    lines = []
-    for ruler, X in found.curves[:MOST_PANELS]:
-        lines.append((ruler, action.values(X[:, action.columns])))
-    menu = None
-    panel_height = 2.5
-    if action.labels:
-        menu = Menu.of(action, found.shown(action))
-        panel_height = 1.2 + 0.3 * len(menu.names)
+    """One panel per context coordinate, which moves over its range in the contexts of some people:
+    the median of a number that is chosen for them with its spread, or how often each label is."""
+    shown = found.curves
     wide = min(3, len(shown))
     high = -(-len(shown) // wide)
-    figure = blank(WIDTH, 0.35 + panel_height * high)
+    figure = blank(WIDTH, 0.35 + (2.3 if action.labels else 2.5) * high)
     panels = figure.subplots(high, wide, sharey=True, squeeze=False).ravel()
-    for panel, importance, (ruler, values) in zip(panels, shown, lines, strict=False):
-        if menu is None:
-            _numbers(panel, importance, action, ruler, values)
-        else:
-            _labels(panel, ruler, menu.places(values), menu)
-        ticks(panel.xaxis, ruler, room=22)
-        panel.set_xlabel(importance.axis.title)
+    if action.labels:
+        _label_panels(figure, panels, found, action)
+    else:
+        _number_panels(panels, found, action)
+    for panel, curve in zip(panels, shown, strict=False):
+        ticks(panel.xaxis, curve.ruler, room=22)
+        panel.set_xlabel(curve.ruler.axis.title)
+        _mark_people(panel, found, curve.ruler.axis)
     for panel in panels[len(shown) :]:
         panel.set_visible(False)
-    for panel in panels[::wide]:
-        panel.set_ylabel(f"Chosen {action.title}")
-    if menu is None:
-        bands = [importance.action_band(action) for importance in shown]
-        panels[0].set_ylim(*_limits(action, [values for _, values in lines], bands))
     return figure
 
 
@@ -106,47 +96,77 @@ def plane(found: Findings, actions: Sequence[Axis]) -> Any:
             mesh = shade(axes, at.across, at.up, at.laid_out(values), ACTION)
             bar = figure.colorbar(mesh, ax=axes, label=f"Chosen {action.title}", pad=0.02)
             bar.outline.set_visible(False)
+        _mark_people(axes, found, at.across.axis)
+        _mark_people(axes, found, at.up.axis, up=True)
     return figure
 
 
-def _numbers(
-    panel: Any, importance: Importance, action: Axis, ruler: Ruler, values: Floats
-) -> None:
-    low, high = importance.action_band(action)
-    if ruler.labels:
-        places = [ruler.find(i) for i in importance.ruler.numbers]
-        panel.vlines(places, low, high, color=ACCENT, alpha=0.18, linewidth=9)
-        panel.plot(ruler.at, values, "o", color=ACCENT, markersize=6.5)
-        panel.set_xlim(-0.6, len(ruler) - 0.4)
-        panel.grid(visible=False, axis="x")
-    else:
-        panel.fill_between(importance.ruler.at, low, high, color=ACCENT, alpha=0.14, linewidth=0)
-        panel.plot(ruler.at, values, color=ACCENT, linewidth=2.2)
-        panel.set_xlim(ruler.at[0], ruler.at[-1])
+def _mark_people(panel: Any, found: Findings, axis: Axis, up: bool = False) -> None:
+    """A bar along the foot of a panel, or up its side, where the middle 90 % of the people are."""
+    if not found.view.knows_people or axis.labels:
+        return
+    span = axis.values(found.view.quantiles(axis, [0.05, 0.95])[:, None])
+    at = (np.zeros(2), span) if up else (span, np.zeros(2))
+    panel.plot(
+        *at,
+        color=INK,
+        linewidth=4.0,
+        solid_capstyle="butt",
+        transform=panel.get_yaxis_transform() if up else panel.get_xaxis_transform(),
+        clip_on=False,
+        zorder=5,
+    )
 
 
-def _labels(panel: Any, ruler: Ruler, places: Floats, menu: Menu) -> None:
-    colours = [label_colour(int(place), menu.names) for place in places]
-    if ruler.labels:
-        panel.scatter(ruler.at, places, s=48, c=colours)
-        panel.set_xlim(-0.6, len(ruler) - 0.4)
-    else:
-        ends = edges(ruler)
-        for start, stop in runs(places):
-            y = places[start]
-            span = (ends[start], ends[stop] - ends[start])
-            panel.broken_barh([span], (y - 0.22, 0.44), color=colours[start], linewidth=0)
-        panel.set_xlim(ruler.at[0], ruler.at[-1])
-    panel.set_yticks(range(len(menu.names)), menu.names)
-    panel.set_ylim(len(menu.names) - 0.4, -0.6)
-    panel.tick_params(axis="y", length=0)
+def _number_panels(panels: Any, found: Findings, action: Axis) -> None:
+    quantiles = [curve.quantiles(action) for curve in found.curves]
+    for panel, curve, (low, middle, high) in zip(panels, found.curves, quantiles, strict=False):
+        at = curve.ruler.at
+        if curve.ruler.labels:
+            panel.vlines(at, low, high, color=ACCENT, alpha=0.18, linewidth=9)
+            panel.plot(at, middle, "o", color=ACCENT, markersize=6.5)
+            panel.set_xlim(-0.6, len(at) - 0.4)
+            panel.grid(visible=False, axis="x")
+        else:
+            panel.fill_between(at, low, high, color=ACCENT, alpha=0.14, linewidth=0)
+            panel.plot(at, middle, color=ACCENT, linewidth=2.2)
+            panel.set_xlim(at[0], at[-1])
+    for panel in panels[:: min(3, len(found.curves))]:
+        panel.set_ylabel(f"Chosen {action.title}")
+    panels[0].set_ylim(*_limits(action, quantiles))
 
 
-def _limits(action: Axis, lines: Sequence[Floats], bands: Sequence[Floats]) -> tuple[float, float]:
+def _label_panels(figure: Any, panels: Any, found: Findings, action: Axis) -> None:
+    from matplotlib.patches import Patch
+
+    menu = Menu.of(action, found.shown(action))
+    colours = [label_colour(i, menu.names) for i in range(len(menu.names))]
+    for panel, curve in zip(panels, found.curves, strict=False):
+        shares = menu.shares(curve.values(action))
+        below = np.cumsum(shares, axis=0) - shares
+        at = curve.ruler.at
+        for share, start, colour in zip(shares, below, colours, strict=True):
+            if curve.ruler.labels:
+                panel.bar(at, share, 0.7, bottom=start, color=colour, linewidth=0)
+            else:
+                panel.fill_between(at, start, start + share, color=colour, linewidth=0)
+        ends = (-0.6, len(at) - 0.4) if curve.ruler.labels else (at[0], at[-1])
+        panel.set_xlim(*ends)
+    panels[0].set_ylim(0.0, 100.0)
+    for panel in panels[:: min(3, len(found.curves))]:
+        panel.set_ylabel(f"Share of {found.view.unit}, %")
+    patches = [
+        Patch(color=colour, label=name) for colour, name in zip(colours, menu.names, strict=True)
+    ]
+    figure.legend(
+        handles=patches, title=f"Chosen {action.title}", loc="outside lower center", ncols=4
+    )
+
+
+def _limits(action: Axis, drawn: Sequence[Floats]) -> tuple[float, float]:
     """Round everything drawn, at least a fifth of the action's range and hardly beyond it."""
-    drawn = np.concatenate([*lines, *(band.ravel() for band in bands)])
-    low = float(drawn.min())
-    high = float(drawn.max())
+    low = min(float(values.min()) for values in drawn)
+    high = max(float(values.max()) for values in drawn)
     pad = max(0.06 * (high - low), 0.1 * action.span - (high - low) / 2)
     end = 0.02 * action.span
     return max(low - pad, action.range[0] - end), min(high + pad, action.range[1] + end)

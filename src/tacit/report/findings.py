@@ -17,11 +17,14 @@ from tacit.report.frames import Mask, crossed
 from tacit.report.importance import (
     Importance,
     InverseLengthscale,
+    chosen_along,
     context_importances,
     inverse_lengthscales,
+    values_of,
 )
 from tacit.report.view import View
 
+MOST_CURVES = 9  # contexts along which choices are shown, those that matter most
 NEGLIGIBLE = 0.1  # of the largest reward at stake
 NOTHING = 0.005  # of the reward range: no context is worth more than this
 
@@ -35,8 +38,8 @@ REASONS = {
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """What is chosen across the two contexts that matter most, or the only one, the others in the
-    middle."""
+    """What is chosen across the two contexts that matter most, or the only one, the others as for
+    somebody typical."""
 
     across: Ruler
     up: Ruler | None
@@ -47,6 +50,24 @@ class Plane:
     def laid_out(self, values: Floats) -> Floats:
         """One value per point as `(up, across)`; NaN outside of the domain."""
         return np.where(self.inside, values, np.nan).reshape(-1, len(self.across))
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """What is chosen for some people as one of their contexts moves over its range, the others as
+    they are."""
+
+    ruler: Ruler
+    chosen: Floats  # the action at (person, place), in unit coordinates
+
+    def values(self, action: Axis) -> Floats:
+        """One coordinate of the action, `(people, places)`."""
+        return values_of(action, self.chosen)
+
+    def quantiles(self, action: Axis) -> Floats:
+        """At each place, the median of a number over these people and the ends of their middle
+        80 %: `(3, places)`."""
+        return np.quantile(self.values(action), [0.1, 0.5, 0.9], axis=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,14 +118,14 @@ class Findings:
         return self.gains.over_random
 
     @cached_property
-    def curves(self) -> list[tuple[Ruler, Floats]]:
-        """What is chosen as each context moves over its range, the others in the middle."""
-        frame = self.view.contexts
+    def curves(self) -> list[Curve]:
+        """What is chosen as each of the contexts that matter most moves over its range."""
+        view = self.view
+        C = view.people[: view.detail.averaged]
         found = []
-        for importance in self.importances:
-            ruler = importance.axis.ruler(self.view.detail.curve)
-            C, _ = frame.place(frame.middle, (ruler.axis, ruler.places))
-            found.append((ruler, self.view.decide(C)))
+        for importance in self.importances[:MOST_CURVES]:
+            ruler = importance.axis.ruler(view.detail.steps)
+            found.append(Curve(ruler, chosen_along(view, ruler, C)))
         return found
 
     @cached_property
@@ -114,11 +135,11 @@ class Findings:
         first = self.importances[0].axis
         if len(self.importances) == 1:
             across = first.ruler(detail.curve)
-            C, inside = frame.place(frame.middle, (across.axis, across.places))
+            C, inside = frame.place(self.view.typical, (across.axis, across.places))
             return Plane(across, None, C, self.view.decide(C), inside)
         across = first.ruler(detail.side)
         up = self.importances[1].axis.ruler(detail.side)
-        C, inside = frame.place(frame.middle, *crossed(across, up))
+        C, inside = frame.place(self.view.typical, *crossed(across, up))
         return Plane(across, up, C, self.view.decide(C), inside)
 
     @cached_property
@@ -139,14 +160,23 @@ class Findings:
 
     def shown(self, action: Axis) -> Floats:
         """The values of one action coordinate that figures show as chosen."""
-        X = np.vstack([*(X for _, X in self.curves), self.plane.actions[self.plane.inside]])
-        return action.values(X[:, action.columns])
+        values = [curve.values(action).ravel() for curve in self.curves]
+        mapped = self.plane.actions[self.plane.inside]
+        return np.concatenate([*values, action.values(mapped[:, action.columns])])
 
     @cached_property
     def fixed(self) -> dict[str, Any]:
         """The best fixed action by names, in the user's units."""
         columns = self.policy.problem.actions.decode(self.gains.fixed)
         return {name: column.tolist()[0] for name, column in columns.items()}
+
+    @cached_property
+    def typical(self) -> dict[str, Any]:
+        """The context at which maps hold what does not move, by names, in the user's units; None
+        where it is missing."""
+        columns = self.policy.problem.contexts.decode(self.view.typical)
+        values = {name: column.tolist()[0] for name, column in columns.items()}
+        return {name: None if value != value else value for name, value in values.items()}
 
     def to_json(self) -> dict[str, Any]:
         """The figures as plain data."""
@@ -171,6 +201,7 @@ class Findings:
             "rank": policy.posterior.rank,
             "health": self.health.to_json(),
             "averages_over": self.view.who,
+            "typical_context": self.typical,
             "contexts": contexts,
             "gain_over_random_play": _gain(self.gains.over_random),
             "gain_over_best_fixed_action": {"action": self.fixed} | _gain(self.gains.over_fixed),

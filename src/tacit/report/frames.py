@@ -37,6 +37,13 @@ class Frame:
         """The middle of every range: what a policy takes a missing coordinate for."""
         return self.domain.project_points(np.full((1, self.domain.dimension), 0.5))
 
+    def typical(self, points: Floats) -> Floats:
+        """The one of some points, as a row, that is nearest to the middle of them: to the median of
+        each number and to the commonest label, every axis in units of its own mean distance."""
+        distances = np.sum([_distance(axis, points) for axis in self.axes], axis=0)
+        nearest = int(np.argmin(distances))
+        return points[nearest : nearest + 1]
+
     def place(self, base: Floats, *settings: Setting) -> tuple[Floats, Mask]:
         """`base` with some axes set, and whether that is possible: the rest of a ball or a simplex
         gives way."""
@@ -45,6 +52,8 @@ class Frame:
         held = np.zeros(base.shape[1], dtype=bool)
         for axis, places in settings:
             points[:, axis.columns] = places
+            if axis.indicator is not None:
+                points[:, axis.indicator] = 0.0  # a number that is set is not missing
             held[axis.columns] = True
         inside = np.ones(rows, dtype=bool)
         for start, part in parts(self.domain):
@@ -68,6 +77,21 @@ def crossed(across: Ruler, up: Ruler) -> tuple[Setting, Setting]:
     wide = np.tile(across.places, (len(up), 1))
     high = np.repeat(up.places, len(across), axis=0)
     return (across.axis, wide), (up.axis, high)
+
+
+def _distance(axis: Axis, points: Floats) -> Floats:
+    """How far each point is from the middle of all on one axis: 1 on average."""
+    values = axis.values(points[:, axis.columns])
+    gaps = axis.missing(points)
+    if gaps.mean() > 0.5:
+        far = (~gaps).astype(np.float64)  # most lack the number, and so does who is typical
+    elif axis.labels:
+        numbers, count = np.unique(values, return_counts=True)
+        far = (values != numbers[np.argmax(count)]).astype(np.float64)
+    else:
+        far = np.abs(values - np.median(values[~gaps]))
+        far[gaps] = far.max()
+    return far / max(float(far.mean()), math.ulp(1.0))
 
 
 def _axes(part: Domain, start: int) -> Iterator[Axis]:

@@ -44,14 +44,8 @@ class Importance:
             return float(np.mean(spans > 0))
         return float(np.mean(spans))
 
-    def action_band(self, action: Axis) -> Floats:
-        """At each place, the middle 80 % of the action over these people: `(2, places)`."""
-        return np.quantile(self._values(action), [0.1, 0.9], axis=0)
-
     def _values(self, action: Axis) -> Floats:
-        contexts, places, d = self.chosen.shape
-        X = self.chosen.reshape(-1, d)
-        return action.values(X[:, action.columns]).reshape(contexts, places)
+        return values_of(action, self.chosen)
 
 
 def context_importances(view: View) -> list[Importance]:
@@ -62,12 +56,24 @@ def context_importances(view: View) -> list[Importance]:
 
 def _importance(view: View, axis: Axis) -> Importance:
     ruler = axis.ruler(view.detail.levels, MOST_TRIED)
-    C = view.people[: view.detail.moved]
+    chosen = chosen_along(view, ruler, view.people[: view.detail.moved])
+    return Importance(ruler, chosen, reward_at_stake(view, axis, view.detail.others))
+
+
+def chosen_along(view: View, ruler: Ruler, C: Floats) -> Floats:
+    """What is chosen as each of some contexts is moved along an axis, `(contexts, places, d)`."""
     N = len(C)
     L = len(ruler)
-    moved, _ = view.contexts.place(np.repeat(C, L, axis=0), (axis, np.tile(ruler.places, (N, 1))))
-    chosen = view.decide(moved).reshape(N, L, -1)
-    return Importance(ruler, chosen, reward_at_stake(view, axis, view.detail.others))
+    places = np.tile(ruler.places, (N, 1))
+    moved, _ = view.contexts.place(np.repeat(C, L, axis=0), (ruler.axis, places))
+    return view.decide(moved).reshape(N, L, -1)
+
+
+def values_of(action: Axis, chosen: Floats) -> Floats:
+    """One coordinate of actions that were chosen along an axis, `(contexts, places)`."""
+    contexts, places, d = chosen.shape
+    X = chosen.reshape(-1, d)
+    return action.values(X[:, action.columns]).reshape(contexts, places)
 
 
 def reward_at_stake(view: View, axis: Axis, others: int) -> float:

@@ -16,14 +16,14 @@ from tacit.report.shading import REWARD, edges, mark, runs, shade
 
 SHOWN = 15  # labels of an action at most
 FEW = 5  # contexts that choose them
-THREE = np.array([0.1, 0.5, 0.9])  # low, middle, high
+THREE = (0.1, 0.5, 0.9)  # low, middle, high
 
 
 def surface(found: Findings, action: Axis) -> Any:
     """The expected reward over one action coordinate and the context that matters most."""
     view = found.view
     across = found.importances[0].axis.ruler(view.detail.curve)
-    C, _ = view.contexts.place(view.contexts.middle, (across.axis, across.places))
+    C, _ = view.contexts.place(view.typical, (across.axis, across.places))
     X = view.decide(C)
     up, Z = best_rows(found, action, C, X)
     height = 3.9
@@ -45,7 +45,7 @@ def slices(found: Findings, action: Axis) -> Any:
     context."""
     at = three(found)
     view = found.view
-    C, _ = view.contexts.place(view.contexts.middle, (at.axis, at.places))
+    C, _ = view.contexts.place(view.typical, (at.axis, at.places))
     X = view.decide(C)
     up, _ = best_rows(found, action, C, X)
     height = 3.4
@@ -73,12 +73,12 @@ def slices(found: Findings, action: Axis) -> Any:
 
 
 def three(found: Findings) -> Ruler:
-    """Low, middle and high on the axis that matters most; of labels the first, the middle one and
-    the last."""
+    """Low, middle and high among the people on the axis that matters most; of labels the first, the
+    middle one and the last."""
     axis = found.importances[0].axis
     if axis.labels:
         return axis.ruler(3, most=3)
-    return axis.ruler_at(THREE)
+    return axis.ruler_at(np.unique(found.view.quantiles(axis, THREE)))
 
 
 def best_rows(found: Findings, action: Axis, C: Floats, X: Floats) -> tuple[Ruler, Floats]:

@@ -9,7 +9,7 @@ from typing import Any
 from tacit.report import choices, importance, rewards, sentences, uncertainty
 from tacit.report.axes import Axis
 from tacit.report.canvas import inline_svg
-from tacit.report.findings import Findings
+from tacit.report.findings import MOST_CURVES, Findings
 from tacit.report.formatting import listed
 
 MOST_ACTIONS = 3
@@ -36,12 +36,14 @@ def decides(found: Findings) -> str:
         "<p>What is chosen as one context moves over its range, the one that matters most "
         "first.</p>"
     ]
+    if len(axes) > 1:
+        parts.append(f"<p>{sentences.typical(found)}</p>")
     parts += [_choice_curves(found, axes, i, action) for i, action in enumerate(actions)]
     if len(axes) > 1:
         pair = f"{_name(axes[0])} and {_name(axes[1])}"
         caption = (
             f"The chosen {_names(actions)} by {pair}, the two contexts that matter most."
-            f"{_blank(found)}{sentences.holding(found, axes[:2])}"
+            f"{_blank(found)}{sentences.holding(found, axes[:2])}{_bars(found, axes[:2])}"
         )
         alt = f"Map of the chosen {_names(actions)} over {pair}."
         parts.append(_figure(choices.plane(found, actions), "plane", alt, caption))
@@ -110,16 +112,21 @@ def matters(found: Findings) -> str:
 
 
 def _choice_curves(found: Findings, axes: list[Axis], i: int, action: Axis) -> str:
-    caption = f"The chosen {_name(action)}, each context moved by itself."
-    caption += sentences.holding(found, [])
-    if not action.labels:
+    who = found.view.who
+    caption = f"The chosen {_name(action)} as each context is moved by itself, for {who}."
+    if len(axes) > 1:
+        caption = f"{caption[:-1]}, whose other contexts stay as they are."
+    if action.labels:
+        caption += " How high a colour is shows for how many of them it is chosen."
+    else:
         caption += (
-            f" The shade shows where the choice lies for the middle 80 % of {found.view.who}: if "
-            "it is wide, the other contexts matter too."
+            " The line is the median, and the shade shows where the choice lies for the middle "
+            "80 % of them: if it is wide, the other contexts matter too."
         )
-    if len(axes) > choices.MOST_PANELS:
-        caption += f" The {choices.MOST_PANELS} contexts that matter most of {len(axes)} are shown."
-    alt = f"Chosen {_name(action)} against each of {_names(axes[: choices.MOST_PANELS])}."
+    caption += _bars(found, axes[:MOST_CURVES])
+    if len(axes) > MOST_CURVES:
+        caption += f" The {MOST_CURVES} contexts that matter most of {len(axes)} are shown."
+    alt = f"Chosen {_name(action)} against each of {_names(axes[:MOST_CURVES])}."
     return _figure(choices.curves(found, action), f"curves{i}", alt, caption)
 
 
@@ -145,6 +152,8 @@ def _reward_map(found: Findings, i: int, action: Axis) -> str:
 def _reward_slices(found: Findings, i: int, action: Axis) -> str:
     first = found.importances[0].axis
     caption = f"The same for {len(rewards.three(found))} values of {_name(first)}."
+    if found.view.knows_people and not first.labels:
+        caption += " A tenth, half and nine tenths of the people who came have less."
     if i == 0:
         caption += BAND
     alt = (
@@ -171,6 +180,13 @@ def _lengthscales(found: Findings) -> str:
 def _blank(found: Findings) -> str:
     """A sentence about blank parts of a map, if there are any."""
     return "" if found.plane.inside.all() else " What is blank cannot occur."
+
+
+def _bars(found: Findings, axes: list[Axis]) -> str:
+    """A sentence about the bars that mark where people are, if there are any."""
+    if not found.view.knows_people or all(axis.labels for axis in axes):
+        return ""
+    return " Black bars along the axes span the middle 90 % of the people who came."
 
 
 def _change(action: Axis) -> str:

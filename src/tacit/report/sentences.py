@@ -15,7 +15,7 @@ from tacit.report.findings import Findings
 from tacit.report.formatting import listed, number, percent
 from tacit.report.frames import Frame
 
-NAMED = 5  # contexts in the headline
+NAMED = 5  # contexts in the headline, or in a caption
 COUNTS = {1: "one release", 2: "two releases", 3: "three releases"}
 
 
@@ -134,15 +134,37 @@ def _with_band(found: Findings, measured: Comparison) -> str:
     return f"{middle} (90 % band {low} to {high})"
 
 
+def typical(found: Findings) -> str:
+    """Where maps hold the contexts that do not move."""
+    view = found.view
+    places = listed(axis.says_of(view.typical[0]) for axis in view.contexts.axes)
+    if found.policy.visitors is None:
+        return (
+            "Maps move one or two contexts and hold the others in the middle of their ranges, "
+            f"since nothing is known of who came: {escape(places)}."
+        )
+    return (
+        "Maps move one or two contexts and hold the others as for a typical visitor: "
+        f"{escape(places)}. Of contexts drawn from what was released about the people who came it "
+        "is the one nearest to the median of every number and to the commonest labels. It is "
+        "nobody's record."
+    )
+
+
 def holding(found: Findings, moving: Sequence[Axis]) -> str:
-    """A sentence about the contexts that stay in the middle, if any do."""
-    frame = found.view.contexts
+    """A sentence about the contexts that a map holds, if it holds any."""
+    view = found.view
     names = {axis.name for axis in moving}
-    still = [axis for axis in frame.axes if axis.name not in names]
-    if not still or len(frame.axes) == 1:
+    still = [axis for axis in view.contexts.axes if axis.name not in names]
+    if not still:
         return ""
-    places = [f"{axis.title} {axis.says(frame.middle[0, axis.columns])}" for axis in still]
-    sentence = f" The others stay in the middle: {escape(listed(places))}."
+    where = "as for the typical visitor"
+    if found.policy.visitors is None:
+        where = "in the middle of their ranges"
+    sentence = f" The others stay {where}"
+    if len(still) <= NAMED:
+        sentence += f": {escape(listed(axis.says_of(view.typical[0]) for axis in still))}"
+    sentence += "."
     if any(isinstance(axis.part, Simplex | Ball) and axis.part.dimension > 1 for axis in still):
         sentence += " They give way where not everything is possible together."
     return sentence

@@ -171,9 +171,11 @@ def _judge(
     x = rng.random(PAIRS)
     c = rng.random(PAIRS)
     truth = mean(x, c)
+    interval = policy.interval
     if policy.problem.advantage:
         truth = truth - _on_menu(mean, c).mean(axis=1)
-    low, high = policy.interval(x[:, None], c[:, None], LEVEL)
+        interval = policy.advantage_interval
+    low, high = interval(x[:, None], c[:, None], LEVEL)
     covered = float(np.mean((low <= truth) & (truth <= high)))
     width = float(np.mean(high - low))
     values = _on_menu(mean, GRID)
