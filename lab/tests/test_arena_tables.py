@@ -274,7 +274,7 @@ def test_the_study_prints_values_between_random_play_and_the_best(
     studies = [benchmark.study(setting, 0)]
     result = benchmark.gathered(setting, studies)
     known = result.mean_reference()
-    assert set(result.values) == {"found", "default", "own"}
+    assert set(result.values) == {"found", "default", "own", "advantage"}
     assert known.random < np.mean(result.values["own"]) <= known.best
     _, again = benchmark.study(setting, 0, ["own"])
     assert set(again) == {"found", "own"}

@@ -5,8 +5,9 @@ nothing else.
 
 Each study is one environment of the arena, drawn for one seed, and a log of uniformly random
 actions. The policy is that of `tacit.fit`'s defaults: the default kernel, two passes, nothing known
-of who comes. Releases are simulated from seeds, so the figures repeat. Beside it stands the policy
-with the environment's own kernel, which knows more than a table says.
+of who comes. Releases are simulated from seeds, so the figures repeat. Beside it stand the policy
+with the environment's own kernel, which knows more than a table says, and the default one with
+`advantage=True`; `--no-others` leaves them out.
 
 Values are mean rewards in [-1, 1], over 2000 fresh contexts, of the decisions, of random play, of
 the best fixed action and of the best action for each context. No log shows which fixed action is
@@ -69,12 +70,18 @@ def own_problem(environment: Environment) -> Problem | None:
     return None if own.k == default.k else own
 
 
+def advantage_problem(environment: Environment) -> Problem:
+    """The default, of which only the advantage over a random action is learned."""
+    return replace(default_problem(environment), advantage=True)
+
+
 FOUND = "found"  # the fixed action that looks best in the log
 # What is measured: each makes the problem of a policy from an environment, or None if it would be
 # the default again.
 VARIANTS: dict[str, Callable[[Environment], Problem | None]] = {
     "default": default_problem,
     "own": own_problem,
+    "advantage": advantage_problem,
 }
 
 
@@ -195,6 +202,7 @@ HEADER = (
     "share",
     "reached",
     "own kernel",
+    "advantage",
 )
 
 
@@ -213,11 +221,13 @@ def cells(result: Result) -> list[str]:
         _with_error(result.values["default"]),
         "" if share is None else f"{share:.2f}",
         f"{result.reached} of {len(result.references)}",
-        _with_error(result.values["own"]) if "own" in result.values else "",
+        *(_with_error(result.values.get(variant, ())) for variant in ("own", "advantage")),
     ]
 
 
 def _with_error(values: Sequence[float]) -> str:
+    if not values:
+        return ""
     shown = f"{np.mean(values):.3f}"
     if len(values) > 1:
         shown += f" ± {np.std(values, ddof=1) / len(values) ** 0.5:.3f}"
@@ -261,7 +271,7 @@ def main(
     rounds: Annotated[list[int] | None, typer.Option(min=1, help="Rounds of a log.")] = None,
     epsilon: Annotated[list[float] | None, typer.Option(help="Privacy budgets.")] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Studies for each setting.")] = 4,
-    own: Annotated[bool, typer.Option(help="Measure the environment's own kernel, too.")] = True,
+    others: Annotated[bool, typer.Option(help="Own kernel and advantage, too.")] = True,
     workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
     page: Annotated[Path | None, typer.Option(help="A page to write the table to.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON for machines.")] = False,
@@ -271,7 +281,7 @@ def main(
     for name in names:
         environment_named(name)  # an unknown one is refused before anything is measured
     wanted = list(settings(names, rounds or ROUNDS, epsilon or EPSILONS))
-    variants = list(VARIANTS) if own else ["default"]
+    variants = list(VARIANTS) if others else ["default"]
     results = measure(wanted, seeds, workers, variants)
     if as_json:
         print(json.dumps([as_row(result) for result in results], indent=2))
