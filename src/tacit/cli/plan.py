@@ -13,7 +13,7 @@ from tacit.cli.options import Delta, Epsilon, ProblemPath, Rank, chosen_budget, 
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
-    from tacit.planning import Forecast, Plan
+    from tacit.planning import ColumnWorth, Forecast, Plan
 
 
 def plan(
@@ -47,6 +47,12 @@ def plan(
             help="How many releases will be made of the same records; two are more accurate.",
         ),
     ] = 2,
+    columns: Annotated[
+        bool,
+        typer.Option(
+            "--columns", help="Say for each context column how likely it must matter to be asked."
+        ),
+    ] = False,
     figure: Annotated[
         Path | None, typer.Option(help="Draw the trade-off: a PNG, SVG or HTML file.")
     ] = None,
@@ -86,18 +92,24 @@ def plan(
         )
         forecast = planned.forecast
         answers = _answers(planned, target)
+        worths = planned.columns() if columns else []
         if figure is not None:
             from tacit.planning.figure import draw
 
             draw(planned, figure)
     if json:
-        emit(forecast.to_json() | answers)
+        found = forecast.to_json() | answers
+        if columns:
+            found["columns"] = [worth.to_json() for worth in worths]
+        emit(found)
         return
     out.print(planned.explain(), soft_wrap=True)
     for question, answer in answers.items():
         out.print(f"{question.replace('_', ' ')}: [bold]{answer}[/bold]", soft_wrap=True)
     with progress(json):
         _what_if(planned, forecast)
+    if columns:
+        _show_columns(worths)
     if figure is not None:
         err.print(f"Figure: {figure}")
 
@@ -124,3 +136,16 @@ def _what_if(planned: Plan, forecast: Forecast) -> None:
     found = {(f.rounds, f.epsilon): f.expected_error for f in planned.curve(rounds, epsilons)}
     rows = [[f"{t:,} rounds", *(f"{found[t, e]:.3g}" for e in epsilons)] for t in rounds]
     table("Expected error, what if", ["", *(f"epsilon {e:g}" for e in epsilons)], rows)
+
+
+def _show_columns(worths: list[ColumnWorth]) -> None:
+    rows = []
+    for worth in worths:
+        gain = f"{worth.gain:.2g} ± {worth.gain_error:.1g}"
+        cost = f"{worth.cost:.2g} ± {worth.cost_error:.1g}"
+        rows.append([worth.column, worth.kind, gain, cost, worth.verdict])
+    table(
+        "Which columns are worth asking? Reward per decision",
+        ["column", "kind", "gained if it matters", "lost if it does not", "ask"],
+        rows,
+    )

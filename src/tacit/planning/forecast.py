@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,11 +19,8 @@ from tacit._typing import Floats
 from tacit.core import Budget
 from tacit.decoder.evidence import LENGTH_REACH, STRETCH
 from tacit.decoder.kinds import additive, kinds
-from tacit.decoder.observations import LinearObservation
 from tacit.design import Design, DesignOptions
 from tacit.design.choices import (
-    COARSE_RANK,
-    TUNING_POINTS,
     choose_landmarks,
     choose_layout,
     default_rank,
@@ -35,15 +32,17 @@ from tacit.design.choices import (
 from tacit.design.features import Features, clipped
 from tacit.design.options import require_rounds
 from tacit.design.public import public_total
-from tacit.design.tuning import choose_tau, influence_quantile
 from tacit.errors import InputError
 from tacit.kernels import Kernel
 from tacit.kernels.ard import action_lengthscales, spread, with_lengthscales
 from tacit.kernels.ard import lengthscales as lengthscales_of
+from tacit.planning.columns import RANK as COLUMN_RANK
+from tacit.planning.columns import ColumnWorth, Comparer, Learning, paired
+from tacit.planning.leaving_out import Reduced, reduced_problems
+from tacit.planning.releases import Releases, expected_releases
 from tacit.planning.simulation import Simulation
 from tacit.problem import Problem
 from tacit.progress import Progress, silent
-from tacit.residual import REWARDS, choose_clip, clipping
 
 FINER = 3  # reward functions are drawn on so many times as many points as there may be landmarks,
 LEAST = 500  # and on so many where the kernel has as many to tell
@@ -163,15 +162,6 @@ def _explained(problem: Problem, points: Floats) -> float:
     return float(np.sum(phi * phi) / np.sum(problem.k.diagonal(public)))
 
 
-class _Releases(NamedTuple):
-    """`tau` and clip of the first pass; all passes with and without privacy noise."""
-
-    tau: float
-    clip: float
-    private: list[LinearObservation]
-    exact: list[LinearObservation]
-
-
 class Plan:
     """A planned study. `plan.forecast` is about the study itself; the methods ask what if."""
 
@@ -206,6 +196,7 @@ class Plan:
                 truths = simpler
                 self.prior = RELATIVES
                 points = points[: max(2 * self._rank, LEAST)]  # simpler functions need no more
+        self._truths = list(truths)
         landmarks = points[: self._rank]
         finer = points[self._rank :]
         self._simulation = Simulation(problem, landmarks, finer, truths, options.signal, rng)
@@ -257,20 +248,21 @@ class Plan:
             prior=self.prior,
         )
 
-    def _resolved(self, planned: _Releases, rounds: int) -> float:
+    def _resolved(self, planned: Releases, rounds: int) -> float:
         """How many directions of the reward function the rounds tell something about."""
         if self.prior == RELATIVES:
             return self._simulation.resolved(planned.private)
         d = self._simulation.d
         return float(np.sum(rounds * d / (rounds * d + planned.tau)))
 
-    def _multipliers(self, budget: Budget) -> list[float]:
-        """Of the privacy noise in each pass."""
+    def _multipliers(self, budget: Budget, problem: Problem | None = None) -> list[float]:
+        """Of the privacy noise in each pass, for this problem or another one."""
+        problem = problem or self.problem
         passes = 1 if budget.pure or self.options.plain else self.passes
         found = []
-        anywhere = np.full((1, self.problem.dimension), 0.5)
+        anywhere = np.full((1, problem.dimension), 0.5)
         for i, part in enumerate(pass_budgets(budget, passes)):
-            layout = choose_layout(self.problem, anywhere, part, self.options, last=i == passes - 1)
+            layout = choose_layout(problem, anywhere, part, self.options, last=i == passes - 1)
             rho = noise_rho(part) * layout.influence_share
             found.append(self._max_weight / math.sqrt(2.0 * rho))
         return found
@@ -282,49 +274,11 @@ class Plan:
         the others hardly, so that E[w] = 1 and E[w^2] = W."""
         return float(self.options.max_weight or 1.0)
 
-    def _tuned(
-        self, rounds: int, multiplier: float, signal: float, noise: float
-    ) -> tuple[float, float]:
-        """(tau, clip)"""
-        top = slice(-COARSE_RANK, None)  # tau hardly depends on the small eigenvalues
-        tau = choose_tau(
-            self._simulation.Phi[:TUNING_POINTS, top],
-            self._simulation.d[top],
-            horizon=rounds,
-            multiplier=multiplier,
-            signal=signal,
-            noise=noise,
-        )
-        return tau, influence_quantile(self._simulation.influences(rounds, tau))
-
-    def _releases(self, rounds: int, multipliers: Sequence[float]) -> _Releases:
+    def _releases(self, rounds: int, multipliers: Sequence[float]) -> Releases:
         """What the release of each pass will be like, with and without privacy noise."""
-        noise = self.options.noise
-        signal = self.options.signal
-        residual = REWARDS
-        kept = 1.0
-        private: list[LinearObservation] = []
-        exact: list[LinearObservation] = []
-        tuned: list[tuple[float, float]] = []
-        for multiplier in multipliers:
-            if private:  # a residual pass: records add what the passes before it left unexplained
-                error = self._simulation.unexplained(private)
-                residual = choose_clip(error, noise)
-                signal = self.options.signal if residual == REWARDS else error
-                kept = 1.0
-                if residual != REWARDS:
-                    _, kept = clipping(residual.residual_clip / math.hypot(signal, noise))
-            r = residual.residual_clip
-            tau, s = self._tuned(rounds, multiplier, signal / r, noise / r)
-            tuned.append((tau, s))
-            mean_square = self._max_weight * kept * (signal**2 + noise**2)
-            sigmas = [2.0 * s * r * multiplier, 0.0]
-            noisy, without = self._simulation.observations(
-                rounds, tau, s, mean_square, residual.attenuation, sigmas, residual == REWARDS
-            )
-            private.append(noisy)
-            exact.append(without)
-        return _Releases(*tuned[0], private, exact)
+        return expected_releases(
+            self._simulation, rounds, multipliers, self.options, self._max_weight
+        )
 
     def rounds_for(self, error: float) -> int:
         """The fewest rounds whose expected error is at most `error`, to within 5 %."""
@@ -357,6 +311,63 @@ class Plan:
             found.append(self.at(t, Budget(epsilon=e, delta=delta)))
             self._progress("what if", i + 1, len(settings))
         return found
+
+    def columns(self) -> list[ColumnWorth]:
+        """What it is worth to ask for each context column.
+
+        Asking for a column costs accuracy, since there is more to learn, and leaving it out costs
+        what it explains. Nobody knows before the data whether a column matters. So both are
+        forecast: what a policy gains by it if it matters as much as the kernel says, and what it
+        costs if it does not. `break_even` is how likely it has to matter to be worth asking.
+        """
+        if self.budget.pure:
+            raise InputError(
+                "columns are compared for releases, not for single decisions: plan with a delta, "
+                "for example Budget(epsilon=1.0, delta=1e-6)."
+            )
+        rank = min(self._rank, max(COLUMN_RANK, most_levels(self.problem)))
+        todo = reduced_problems(self.problem)
+        comparer = Comparer(
+            self.problem,
+            self._truths,
+            self.options.signal,
+            rank,
+            1.0 / (30 * self.horizon),
+            self._simulation.seed,
+        )
+        found = []
+        for i, reduced in enumerate(todo):
+            found.append(self._worth(comparer, reduced))
+            self._progress("leaving out columns", i + 1, len(todo))
+        return found
+
+    def _worth(self, comparer: Comparer, reduced: Reduced) -> ColumnWorth:
+        asked = self._multipliers(self.budget)
+        left_out = self._multipliers(self.budget, reduced.problem)
+        studies = comparer.compare(reduced)
+        gain, gain_error = paired(
+            self._errors(studies.matters_left_out, left_out),
+            self._errors(studies.matters_asked, asked),
+        )
+        cost, cost_error = paired(
+            self._errors(studies.idle_asked, asked),
+            self._errors(studies.idle_left_out, left_out),
+        )
+        return ColumnWorth(
+            column=reduced.column,
+            kind=reduced.kind,
+            gain=self._unit * gain,
+            gain_error=self._unit * gain_error,
+            cost=self._unit * cost,
+            cost_error=self._unit * cost_error,
+        )
+
+    def _errors(self, study: Learning, multipliers: Sequence[float]) -> Floats:
+        """Of each function, at the planned rounds."""
+        planned = expected_releases(
+            study, self.horizon, multipliers, self.options, self._max_weight
+        )
+        return study.errors(planned.private)
 
     def explain(self) -> str:
         """The plan in a few lines of plain words."""

@@ -62,11 +62,11 @@ class Simulation:
         self.d = np.maximum(d, 0.0)
         self.Phi = Phi @ V
         self.signal = signal
-        self._seed = int(rng.integers(2**32))
-        pairs = _pairs(problem, rng)
+        self.seed = int(rng.integers(2**32))
+        pairs = candidate_pairs(problem, rng)
         self._grid = features(pairs.reshape(-1, problem.dimension)) @ V
         each = -(-int(np.clip(100_000 / features.rank, *FUNCTIONS)) // len(truths))
-        drawn = [_Drawn(k, np.vstack([landmarks, finer]), signal, each, rng) for k in truths]
+        drawn = [Drawn(k, np.vstack([landmarks, finer]), signal, each, rng) for k in truths]
         # f(U) ~ N(0, v k'(U, U)) is theta = L^-1 f(U) ~ N(0, v P)
         whiten = V.T @ linalg.solve_lower(features.L, np.eye(features.rank))
         self._roots = [whiten @ f.root[: features.rank, : features.rank] for f in drawn]
@@ -91,7 +91,7 @@ class Simulation:
 
     def errors(self, passes: Sequence[LinearObservation]) -> Floats:
         """The error rate of each function after so many passes over the same people."""
-        rng = np.random.default_rng(self._seed)
+        rng = np.random.default_rng(self.seed)
         noisy = []
         for observation in innovations(passes):
             noise = linalg.cholesky(observation.N) @ rng.normal(size=observation.b.shape)
@@ -134,7 +134,7 @@ class Simulation:
         `observation` has no privacy noise; one record can move it by `scale` times epsilon. `known`
         says whether it is known who comes.
         """
-        rng = np.random.default_rng(self._seed)
+        rng = np.random.default_rng(self.seed)
         b = observation.b
         b = b + linalg.root(observation.N) @ rng.normal(size=b.shape)
         Phi = self._grid.reshape(*self.values.shape[:2], -1)
@@ -212,7 +212,7 @@ class Simulation:
         ]
 
 
-class _Drawn:
+class Drawn:
     """Functions of the prior, f(w) = k'(w, P) k'(P, P)^-1 f(P) + what the points P leave over."""
 
     def __init__(self, kernel: Kernel, P: Floats, signal: float, count: int, rng: Rng) -> None:
@@ -248,7 +248,7 @@ class _Drawn:
         return np.stack(found)
 
 
-def _pairs(problem: Problem, rng: Rng) -> Floats:
+def candidate_pairs(problem: Problem, rng: Rng) -> Floats:
     """Every candidate action in every context: (contexts, actions, dimension)."""
     menu = problem.actions.candidate_points(64 if problem.actions.dimension == 1 else 256)
     contexts = problem.draw_contexts(CONTEXTS, rng)

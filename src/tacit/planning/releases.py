@@ -1,0 +1,101 @@
+"""What the releases of a study will be like, pass by pass, before any data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from tacit._typing import Floats
+from tacit.decoder.observations import LinearObservation
+from tacit.design.choices import COARSE_RANK, TUNING_POINTS
+from tacit.design.options import DesignOptions
+from tacit.design.tuning import choose_tau, influence_quantile
+from tacit.residual import REWARDS, choose_clip, clipping
+
+
+class Learner(Protocol):
+    """A set of landmarks, and reward functions that are learned on them."""
+
+    d: Floats  # eigenvalues of E[phi phi'], the smallest first
+    Phi: Floats  # features at public points, in that eigenbasis
+
+    def influences(self, rounds: int, tau: float) -> Floats:
+        """q at the public points."""
+
+    def unexplained(self, passes: Sequence[LinearObservation]) -> float:
+        """The standard deviation of what the passes leave unknown of the reward function."""
+
+    def observations(
+        self,
+        rounds: int,
+        tau: float,
+        clip: float,
+        mean_square: float,
+        attenuation: float,
+        sigmas: Sequence[float],
+        rewards: bool,
+    ) -> list[LinearObservation]:
+        """Expected releases of one pass, one for each standard deviation of the privacy noise."""
+
+
+class Releases(NamedTuple):
+    """`tau` and clip of the first pass; all passes with and without privacy noise."""
+
+    tau: float
+    clip: float
+    private: list[LinearObservation]
+    exact: list[LinearObservation]
+
+
+def expected_releases(
+    learner: Learner,
+    rounds: int,
+    multipliers: Sequence[float],
+    options: DesignOptions,
+    max_weight: float,
+) -> Releases:
+    """What the release of each pass will be like, with and without privacy noise. `multipliers` are
+    those of the noise of each pass, `max_weight` the largest weight of a record."""
+    noise = options.noise
+    signal = options.signal
+    residual = REWARDS
+    kept = 1.0
+    private: list[LinearObservation] = []
+    exact: list[LinearObservation] = []
+    tuned: list[tuple[float, float]] = []
+    for multiplier in multipliers:
+        if private:  # a residual pass: records add what the passes before it left unexplained
+            error = learner.unexplained(private)
+            residual = choose_clip(error, noise)
+            signal = options.signal if residual == REWARDS else error
+            kept = 1.0
+            if residual != REWARDS:
+                _, kept = clipping(residual.residual_clip / math.hypot(signal, noise))
+        r = residual.residual_clip
+        tau, s = _tuned(learner, rounds, multiplier, signal / r, noise / r)
+        tuned.append((tau, s))
+        mean_square = max_weight * kept * (signal**2 + noise**2)
+        sigmas = [2.0 * s * r * multiplier, 0.0]
+        noisy, without = learner.observations(
+            rounds, tau, s, mean_square, residual.attenuation, sigmas, residual == REWARDS
+        )
+        private.append(noisy)
+        exact.append(without)
+    return Releases(*tuned[0], private, exact)
+
+
+def _tuned(
+    learner: Learner, rounds: int, multiplier: float, signal: float, noise: float
+) -> tuple[float, float]:
+    """(tau, clip)"""
+    top = slice(-COARSE_RANK, None)  # tau hardly depends on the small eigenvalues
+    tau = choose_tau(
+        learner.Phi[:TUNING_POINTS, top],
+        learner.d[top],
+        horizon=rounds,
+        multiplier=multiplier,
+        signal=signal,
+        noise=noise,
+    )
+    return tau, influence_quantile(learner.influences(rounds, tau))
