@@ -201,12 +201,15 @@ HEADER = (
     "default",
     "share",
     "reached",
-    "own kernel",
-    "advantage",
 )
+OTHERS = {"own": "own kernel", "advantage": "advantage"}  # further columns
 
 
-def cells(result: Result) -> list[str]:
+def header(variants: Sequence[str]) -> list[str]:
+    return [*HEADER, *(OTHERS[name] for name in variants if name in OTHERS)]
+
+
+def cells(result: Result, variants: Sequence[str]) -> list[str]:
     setting = result.setting
     known = result.mean_reference()
     share = result.share("default")
@@ -221,7 +224,7 @@ def cells(result: Result) -> list[str]:
         _with_error(result.values["default"]),
         "" if share is None else f"{share:.2f}",
         f"{result.reached} of {len(result.references)}",
-        *(_with_error(result.values.get(variant, ())) for variant in ("own", "advantage")),
+        *(_with_error(result.values.get(name, ())) for name in variants if name in OTHERS),
     ]
 
 
@@ -286,11 +289,12 @@ def main(
     if as_json:
         print(json.dumps([as_row(result) for result in results], indent=2))
     else:
-        rows = [cells(result) for result in results]
+        columns = header(variants)
+        rows = [cells(result, variants) for result in results]
         if page is not None:
-            put_table(page, "tables", HEADER, rows)
+            put_table(page, "tables", columns, rows)
         title = f"The value of default policies, {seeds} studies each, delta {DELTA:g}"
-        print_table(title, HEADER, rows, width=150)
+        print_table(title, columns, rows, width=150)
     if not all(result.good for result in results):
         sys.exit(1)
 
