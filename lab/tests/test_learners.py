@@ -22,7 +22,7 @@ from tacit_lab.arena.measure import yardstick
 from tacit_lab.arena.protocol import Environment, Learner
 
 # They reckon with the expected Gram matrix: close to their counterpart, not equal to it.
-NOT_EQUAL = {"tacit", "tacit-once", "tacit-pure", "usca"}
+NOT_EQUAL = {"tacit", "tacit-once", "tacit-epochs", "tacit-pure", "usca"}
 FLOORS = {"uniform", "best-fixed"}
 PRIVATE = [name for name, kind in LEARNERS.items() if kind.counterpart is not None]
 LINEAR = [name for name, kind in LEARNERS.items() if issubclass(kind, LinearUCB)]

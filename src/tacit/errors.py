@@ -17,6 +17,10 @@ class StateError(TacitError, RuntimeError):
     closed study."""
 
 
+class TooLateError(StateError):
+    """A reward came after its epoch was closed: it changes nothing."""
+
+
 class BudgetError(TacitError, RuntimeError):
     """The ledger refuses a charge. The message says what was spent, asked and left."""
 

@@ -211,7 +211,7 @@ class Problem:
         """An action for each of these contexts, as it is played; all in unit coordinates."""
         if self.law is None:
             return self.actions.sample_points(len(contexts), rng)
-        return self.law.points(self.contexts.decode(contexts), rng)
+        return self.law.draw(contexts, self.contexts, rng)
 
     def draw_contexts(self, n: int, rng: Rng) -> Floats:
         """`n` contexts from the public generator, in unit coordinates."""

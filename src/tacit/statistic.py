@@ -250,6 +250,11 @@ def _require_same_people(design: Design, cohort: Cohort | None) -> None:
     Its records add what those passes got wrong, and the decoder takes the mean reward from the
     first of them: that of other people would be read as the mean of their residuals.
     """
+    if design.cohort is not None and cohort != design.cohort:
+        raise InputError(
+            f"this design is of the records of cohort {design.cohort.name!r}: make the statistic "
+            "with cohort=design.cohort."
+        )
     for release in design.previous:
         if release.people != _people(cohort):
             before = f"cohort {release.people!r}" if release.people else "everybody"

@@ -171,7 +171,7 @@ def account_of(connection: sa.Connection, cohort: Cohort | None) -> Account:
 def enrol(connection: sa.Connection, cohort: Cohort, members: Iterable[str]) -> None:
     """Writes down that these people are of this cohort. Fails if somebody is of another already."""
     key = connection.execute(sa.select(terms_table.c.name)).scalar_one().encode()
-    names = [_digest(member, key) for member in members]
+    names = [member_digest(member, key) for member in members]
     for start in range(0, len(names), MANY):
         these = names[start : start + MANY]
         known = connection.execute(
@@ -188,6 +188,7 @@ def enrol(connection: sa.Connection, cohort: Cohort, members: Iterable[str]) -> 
             connection.execute(sa.insert(members_table), enrolled)
 
 
-def _digest(member: str, key: bytes) -> str:
+def member_digest(member: str, key: bytes) -> str:
+    """A keyed digest of somebody's name."""
     name = member.encode(errors="surrogatepass")
     return hashlib.blake2b(name, key=key, digest_size=16).hexdigest()

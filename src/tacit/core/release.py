@@ -20,6 +20,12 @@ RELATIONS = {
     "record": "replace one round's context and reward",
     "user": "replace the contexts and rewards of all rounds of one user",
 }
+# Of people in cohorts, who may be played by what was released of others: actions are private too.
+COHORT_RELATIONS = {
+    "record": "replace one round's context, action and reward; each person counts in one epoch",
+    "user": "replace the contexts, actions and rewards of all rounds of one user; each person "
+    "counts in one epoch",
+}
 REPORTING_DELTA = 1e-6  # at which a budget stated as rho is also shown as (epsilon, delta)
 
 
@@ -40,7 +46,7 @@ def guarantee_of(budget: Budget, rho: float, total: PrivateSum, private: bool) -
     delta = budget.delta or REPORTING_DELTA
     relation = RELATIONS[total.unit]
     if total.cohort is not None:
-        relation += f", each {total.unit} counting in one cohort"
+        relation = COHORT_RELATIONS[total.unit]
     return Guarantee(
         rho=rho,
         epsilon=gaussian_epsilon(rho, delta),

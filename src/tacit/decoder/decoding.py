@@ -18,10 +18,9 @@ from tacit.decoder.context_law import (
 from tacit.decoder.evidence import Level, candidates
 from tacit.decoder.kinds import kinds
 from tacit.decoder.observations import (
+    GroupObservation,
     LinearObservation,
     WhitenedObservation,
-    combined,
-    innovations,
 )
 from tacit.decoder.parts import ReleaseParts, pooled
 from tacit.decoder.posterior import Posterior
@@ -46,24 +45,53 @@ UNLIKELY = 3.0
 
 
 def decode(releases: Sequence[Release]) -> Posterior:
-    """The Gaussian posterior given all releases, which observe the same weights.
+    """The Gaussian posterior given all releases, which observe the same weights, and what earlier
+    epochs of the same study have left.
 
     Passes over the same people share the noise of who they are; those over others are independent.
     """
     _require_same_weights(releases)
     design = releases[-1].design
-    groups = [_Group(passes) for passes in by_people(releases)]
-    seen = _read(groups)
+    people = by_people(releases)
+    groups = [GroupObservation(each.observation) for each in design.earlier]
+    groups += [observe(passes) for passes in people]
+    seen = together(groups)
     if design.problem.generator is None and design.problem.contexts.dimension > 1:
         evidence = _evidence(design, seen)
         for gain in GAINS:
-            other = _read(groups, gain)
+            other = together(groups, gain)
             found = _evidence(design, other)
             if found < evidence + CLEARLY_BETTER:
                 break
             seen = other
             evidence = found
-    return _posterior(design, seen, groups[-1].observations()[-1].mean_square)
+    return _posterior(design, seen, added_square(people[-1][-1]))
+
+
+def observe(passes: Sequence[ReleaseParts]) -> GroupObservation:
+    """What the passes over the same people say, whatever the gain is: sums are linear in it, and
+    their noise does not depend on it."""
+    group = _Group(passes)
+    split = [
+        replace(whole, b=np.column_stack([without.b, whole.b - without.b]))
+        for without, whole in zip(group.observations(0.0), group.observations(1.0), strict=True)
+    ]
+    return GroupObservation.of(split)
+
+
+def together(groups: Sequence[GroupObservation], gain: float = 1.0) -> WhitenedObservation:
+    """What groups of different people say together, in as many rows as there are weights."""
+    found = groups[0].at(gain).reduced()
+    for group in groups[1:]:
+        found += group.at(gain)
+    return found
+
+
+def added_square(parts: ReleaseParts) -> float:
+    """The mean square of what records add in a pass, in units of half the reward range."""
+    residual = parts.design.residual
+    clip = 1.0 if residual is None else residual.residual_clip
+    return clip**2 * parts.mean_square
 
 
 class _Group:
@@ -94,12 +122,6 @@ class _Group:
                 seen = replace(seen, N=N)
             found.append(seen)
         return found
-
-
-def _read(groups: Sequence[_Group], gain: float = 1.0) -> WhitenedObservation:
-    """What all groups say together."""
-    observed = [group.observations(gain) for group in groups]
-    return combined([each for passes in observed for each in innovations(passes)])
 
 
 def _evidence(design: Design, seen: WhitenedObservation) -> float:

@@ -33,11 +33,19 @@ class WhitenedObservation:
     def __add__(self, other: WhitenedObservation) -> WhitenedObservation:
         """Two independent observations in as many rows as there are weights: noise of unit
         covariance may be rotated."""
-        Q, R = np.linalg.qr(np.vstack([self.A, other.A]))
-        both = np.concatenate([self.z, other.z])
-        z = Q.T @ both
-        rest = max(float(np.sum(both**2) - np.sum(z**2)), 0.0)
-        return WhitenedObservation(R, z, self.rest + other.rest + rest)
+        both = WhitenedObservation(
+            np.vstack([self.A, other.A]),
+            np.concatenate([self.z, other.z]),
+            self.rest + other.rest,
+        )
+        return both.reduced()
+
+    def reduced(self) -> WhitenedObservation:
+        """The same in as many rows as there are weights."""
+        Q, R = np.linalg.qr(self.A)
+        z = Q.T @ self.z
+        rest = max(float(np.sum(self.z**2) - np.sum(z**2)), 0.0)
+        return WhitenedObservation(R, z, self.rest + rest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +71,34 @@ class LinearObservation:
     def whitened(self) -> WhitenedObservation:
         R = linalg.cholesky(self.N)
         return WhitenedObservation(linalg.solve_lower(R, self.G), linalg.solve_lower(R, self.b))
+
+
+@dataclass(frozen=True, eq=False)
+class GroupObservation:
+    """What all releases about one group of people say together, for every gain `g`:
+
+        z0 + g z1 = [g A, a] (theta, level) + noise of unit covariance
+
+    where `rows` is [A, a, z0, z1], rotated to a triangle. The gain is by how much more the reward
+    function shows than it would if columns did not depend on each other (see `decode`).
+    """
+
+    rows: Floats
+
+    @classmethod
+    def of(cls, passes: Sequence[LinearObservation]) -> GroupObservation:
+        """From passes over the same people, whose `b` have two columns, for z0 and z1."""
+        parts = []
+        for each in innovations(passes):
+            R = linalg.cholesky(each.N)
+            parts.append(linalg.solve_lower(R, np.hstack([each.G, each.b])))
+        return cls(np.linalg.qr(np.vstack(parts), mode="r"))
+
+    def at(self, gain: float = 1.0) -> WhitenedObservation:
+        """The observation at one gain."""
+        A = self.rows[:, :-2].copy()
+        A[:, :-1] *= gain
+        return WhitenedObservation(A, self.rows[:, -2] + gain * self.rows[:, -1])
 
 
 def innovations(passes: Sequence[LinearObservation]) -> list[LinearObservation]:

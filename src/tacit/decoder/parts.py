@@ -205,10 +205,14 @@ class ReleaseParts:
         return np.outer(scaled, scaled) + np.outer(pulled, pulled) + np.outer(skewed, skewed)
 
     def _influences(self) -> tuple[Floats, Floats]:
-        """The sums of q_s y, and of y where it is told; and the privacy noise in them."""
+        """The sums of q_s y, and of y where it is told; and the privacy noise in them.
+
+        The mean of rewards says nothing of residuals. Where records of an epoch add residuals from
+        its first pass on, the level is read from these: they tell it better than the mean does.
+        """
         b = self.sums.influences
         noise = np.full(len(b), self.influence_noise)
-        if self.sums.mean is None or not self.mean_noise:
+        if self.sums.mean is None or not self.mean_noise or not self.adds_rewards:
             return b, noise
         return np.append(b, self.sums.mean), np.append(noise, self.mean_noise)
 

@@ -87,6 +87,10 @@ class Posterior:
         moved = self._root @ rng.normal(size=self.rank + 1)
         return replace(self, level=self.level + moved[0], weights=self.weights + moved[1:])
 
+    def draw_weights(self, n: int, rng: Rng) -> Floats:
+        """The weights of so many functions drawn from this posterior, one row each."""
+        return self.weights + rng.normal(size=(n, self.rank + 1)) @ self._root[1:].T
+
     @cached_property
     def _root(self) -> Floats:
         """A square root of the covariance of the level and the weights, v Kuu^-1 - reduction."""

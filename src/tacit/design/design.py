@@ -20,6 +20,7 @@ from tacit.contexts import Drawn
 from tacit.core import Budget, Cohort, Encoding, private_sum
 from tacit.design.building import assemble
 from tacit.design.choices import choose_layout, pass_budget
+from tacit.design.earlier import Earlier
 from tacit.design.features import Features, KernelMap, Moments, shrinkage
 from tacit.design.layout import Layout
 from tacit.design.options import DesignOptions, require_rounds
@@ -44,7 +45,8 @@ class Design:
     """Landmarks, whitening, clip, and the moments that the decoder needs. Public.
 
     A design is of one pass over the records. `passes_left` more may follow, which share
-    `total_budget` with it; `previous` are the releases of the passes before it.
+    `total_budget` with it; `previous` are the releases of the passes before it. The design of an
+    epoch of a study knows its `cohort`, and what was released of `earlier` ones.
     """
 
     problem: Problem
@@ -62,6 +64,8 @@ class Design:
     passes_left: int = 0
     residual: Residual | None = None  # what records add instead of their rewards
     previous: tuple[Release, ...] = ()
+    cohort: Cohort | None = None  # the people that it was made for; None for any
+    earlier: tuple[Earlier, ...] = ()  # epochs of other people before these
     generator_sample: Floats | None = None  # contexts drawn from the problem's generator
     simulated: bool = False  # something that it was made from is marked as not private
 
@@ -148,6 +152,44 @@ class Design:
             **parts._asdict(),
         )
 
+    def build_epoch(
+        self,
+        problem: Problem,
+        cohort: Cohort,
+        earlier: tuple[Earlier, ...],
+        residual: Residual,
+        *,
+        horizon: int,
+        budget: Budget,
+        rng: np.random.Generator | int,
+        options: DesignOptions,
+        progress: Progress = silent,
+    ) -> Design:
+        """The design of one pass over other people, who are played as `problem.play` says.
+
+        It has the same landmarks. `tacit.epochs` chooses the rest.
+        """
+        options = replace(
+            options, landmarks=self.features.U, context_share=self.layout.context_share
+        )
+        parts = assemble(
+            problem, horizon, budget, _generator(rng), options, progress, residual=residual
+        )
+        return replace(
+            self,
+            problem=problem,
+            horizon=horizon,
+            budget=budget,
+            total_budget=budget,
+            layout=choose_layout(problem, self.features.U, budget, options, last=True),
+            passes_left=0,
+            residual=residual,
+            previous=(),
+            cohort=cohort,
+            earlier=earlier,
+            **parts._asdict(),
+        )
+
     @property
     def rank(self) -> int:
         return self.features.rank
@@ -160,6 +202,7 @@ class Design:
             release.released.guarantee.private and release.design.private
             for release in self.previous
         )
+        before = before and all(each.guarantee.private for each in self.earlier)
         return before and self.problem.private and not self.simulated
 
     @property
@@ -295,24 +338,31 @@ class Design:
             named.append(f"max_weight {self.max_weight:.6e}")
         if self.problem.play_facts is not None:
             named.append(self.problem.play_facts["digest"])
+        if self.cohort is not None:
+            named.append(self.cohort.name)
         digest.update(json.dumps(named).encode())
         return digest.hexdigest()[:32]
 
     def facts(self) -> dict[str, Any]:
         """This design and the releases before it as plain data, without the arrays."""
-        return self.own_facts() | {"previous": [release.facts() for release in self.previous]}
+        return self.own_facts() | {
+            "previous": [release.facts() for release in self.previous],
+            "cohort": self.cohort and asdict(self.cohort),
+            "earlier": [each.facts() for each in self.earlier],
+        }
 
     def arrays(self) -> dict[str, Floats]:
         """What goes with `facts()`: what has to be kept to have this design again."""
         found = self.own_arrays()
-        for i, release in enumerate(self.previous):
-            found |= {f"previous_{i}_{name}": array for name, array in release.arrays().items()}
+        for kind, parts in (("previous", self.previous), ("earlier", self.earlier)):
+            for i, part in enumerate(parts):
+                found |= {f"{kind}_{i}_{name}": array for name, array in part.arrays().items()}
         return found
 
     def own_facts(self) -> dict[str, Any]:
         """The same without the releases before it."""
         residual = self.residual
-        numbers = ("level", "residual_clip")
+        numbers = ("level", "residual_clip", "error")
         return {
             "horizon": self.horizon,
             "budget": asdict(self.budget),
@@ -354,17 +404,18 @@ class Design:
     def restore(cls, problem: Problem, facts: dict[str, Any], arrays: dict[str, Floats]) -> Design:
         """The inverse of `facts()` and `arrays()`. A generator that was not kept draws from its
         sample."""
+        earlier = tuple(
+            Earlier.restore(kept, _under(arrays, f"earlier_{i}_"))
+            for i, kept in enumerate(facts["earlier"])
+        )
+        cohort = None if facts["cohort"] is None else Cohort(**facts["cohort"])
+        whose = {"cohort": cohort, "earlier": earlier}
         previous: tuple[Release, ...] = ()
         for i, kept in enumerate(facts["previous"]):
-            prefix = f"previous_{i}_"
-            own = {
-                name.removeprefix(prefix): array
-                for name, array in arrays.items()
-                if name.startswith(prefix)
-            }
-            design = cls._restore(problem, kept["design"], own, previous)
+            own = _under(arrays, f"previous_{i}_")
+            design = replace(cls._restore(problem, kept["design"], own, previous), **whose)
             previous = (*previous, Release.restore(design, kept, own))
-        return cls._restore(problem, facts, arrays, previous)
+        return replace(cls._restore(problem, facts, arrays, previous), **whose)
 
     @classmethod
     def _restore(
@@ -418,6 +469,15 @@ class Design:
             f"Design(rank={self.rank}, horizon={self.horizon}, budget=({self.budget}), "
             f"tau={self.tau:.3g}, clip={self.clip:.3g})"
         )
+
+
+def _under(arrays: dict[str, Floats], prefix: str) -> dict[str, Floats]:
+    """The arrays whose names begin so, without that."""
+    return {
+        name.removeprefix(prefix): array
+        for name, array in arrays.items()
+        if name.startswith(prefix)
+    }
 
 
 def _generator(rng: Any) -> np.random.Generator:

@@ -55,6 +55,10 @@ class PlayLaw(ABC):
             )
         return points
 
+    def draw(self, contexts: Floats, domain: Domain, rng: Rng) -> Floats:
+        """The same for contexts of a domain in unit coordinates."""
+        return self.points(domain.decode(contexts), rng)
+
     def spec(self) -> Spec:
         """The law as plain data, for TOML and JSON (see `load_law`)."""
         raise NotWritable(f"{self.description} cannot be written to a file as a law of play.")

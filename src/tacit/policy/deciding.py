@@ -11,7 +11,6 @@ from functools import cached_property
 import numpy as np
 
 from tacit._typing import Array, Floats
-from tacit.decoder import Posterior
 from tacit.kernels import Separable
 from tacit.numerics.engine import CPU_ROWS, Engine, to_numpy
 from tacit.problem import Problem
@@ -22,35 +21,43 @@ REFINEMENTS = 2
 
 
 class Decider:
-    """Decides by the mean of a posterior, on one engine."""
+    """Decides by the mean k_U(w)' weights of a posterior, on one engine."""
 
     def __init__(
-        self, problem: Problem, posterior: Posterior, candidates: int, engine: Engine
+        self,
+        problem: Problem,
+        landmarks: Floats,
+        weights: Floats,
+        candidates: int,
+        engine: Engine,
     ) -> None:
         self.actions = problem.actions
-        self.kernel = posterior.kernel
+        self.kernel = problem.k
         self.menu = problem.actions.candidate_points(candidates)  # in unit coordinates
         self._engine = engine
-        self._landmarks = engine.put(posterior.landmarks)
-        self._weights = engine.put(posterior.weights)
+        self._landmarks = engine.put(landmarks)
+        self._weights = engine.put(weights)
         self._rows = ROWS if engine.rows <= CPU_ROWS else GPU_ROWS
 
-    def decide(self, C: Floats) -> Floats:
-        """Best actions for contexts, both in unit coordinates."""
-        starts = range(0, max(1, len(C)), self._rows)
-        return np.vstack([self._decide_chunk(C[i : i + self._rows]) for i in starts])
+    def decide(self, C: Floats, weights: Floats | None = None) -> Floats:
+        """Best actions for contexts, both in unit coordinates. With `weights`, a row for each
+        context, each is decided by a reward function of its own."""
+        found = []
+        for start in range(0, max(1, len(C)), self._rows):
+            rows = slice(start, start + self._rows)
+            own = None if weights is None else weights[rows]
+            found.append(self._best(self._scores(C[rows], own)))
+        return np.vstack(found)
 
     def decide_alike(self, C: Floats) -> Floats:
         """The one action, as a row, that is best on average over these contexts."""
         return self._best(_MeanScores(self._scores(C)))
 
-    def _decide_chunk(self, C: Floats) -> Floats:
-        return self._best(self._scores(C))
-
-    def _scores(self, C: Floats) -> _Scores:
+    def _scores(self, C: Floats, weights: Floats | None = None) -> _Scores:
+        own = self._weights if weights is None else self._engine.put(weights)
         if isinstance(self.kernel, Separable):
-            return _SeparableScores(self, self.kernel, C)
-        return _JointScores(self, C)
+            return _SeparableScores(self, self.kernel, C, own)
+        return _JointScores(self, C, own)
 
     def _best(self, scores: _Scores) -> Floats:
         best, value = scores.best_of_menu()
@@ -96,12 +103,14 @@ class Decider:
 
 
 class _Scores:
-    """The mean rewards of actions for a chunk of contexts."""
+    """The mean rewards of actions for a chunk of contexts. `weights` are those of one reward
+    function, or have a row for each context."""
 
-    def __init__(self, decider: Decider, C: Floats) -> None:
+    def __init__(self, decider: Decider, C: Floats, weights: Array) -> None:
         self.decider = decider
         self.engine = decider._engine
         self.landmarks = decider._landmarks
+        self.weights = weights
         self.C = self.engine.put(C)
 
     def on_menu(self) -> Array:
@@ -122,11 +131,11 @@ class _Scores:
 class _SeparableScores(_Scores):
     """k_X(x, u) k_C(c, u): all candidates by one matrix product with the menu's kernel."""
 
-    def __init__(self, decider: Decider, kernel: Separable, C: Floats) -> None:
-        super().__init__(decider, C)
+    def __init__(self, decider: Decider, kernel: Separable, C: Floats, weights: Array) -> None:
+        super().__init__(decider, C, weights)
         self._kernel = kernel
         contexts = kernel.contexts(self.C, self.landmarks[:, kernel.at :])
-        self._context_part = contexts * decider._weights
+        self._context_part = contexts * weights
 
     def on_menu(self) -> Array:
         return self._context_part @ self.decider.menu_kernel
@@ -142,27 +151,29 @@ class _JointScores(_Scores):
     def on_menu(self) -> Array:
         menu = self.engine.put(self.decider.menu)
         rows = range(self.C.shape[0])
-        return self.engine.xp.stack([self._mean(menu, self.C[i, :]) for i in rows])
+        return self.engine.xp.stack([self._mean(menu, i) for i in rows])
 
     def at(self, X: Floats) -> Floats:
-        points = self.engine.xp.concat([self.engine.put(X), self.C], axis=1)
-        return to_numpy(self._predict(points))
+        xp = self.engine.xp
+        points = xp.concat([self.engine.put(X), self.C], axis=1)
+        return to_numpy(xp.vecdot(self._kernel_rows(points), self.weights))
 
-    def _mean(self, menu: Array, c: Array) -> Array:
+    def _mean(self, menu: Array, i: int) -> Array:
         """Of every candidate in one context."""
         xp = self.engine.xp
-        contexts = xp.broadcast_to(c, (menu.shape[0], c.shape[0]))
-        return self._predict(xp.concat([menu, contexts], axis=1))
+        contexts = xp.broadcast_to(self.C[i, :], (menu.shape[0], self.C.shape[1]))
+        weights = self.weights if self.weights.ndim == 1 else self.weights[i, :]
+        return self._kernel_rows(xp.concat([menu, contexts], axis=1)) @ weights
 
-    def _predict(self, points: Array) -> Array:
-        return self.decider.kernel(points, self.landmarks) @ self.decider._weights
+    def _kernel_rows(self, points: Array) -> Array:
+        return self.decider.kernel(points, self.landmarks)
 
 
 class _MeanScores(_Scores):
     """The same on average over the contexts: one row."""
 
     def __init__(self, scores: _Scores) -> None:
-        super().__init__(scores.decider, to_numpy(scores.C))
+        super().__init__(scores.decider, to_numpy(scores.C), scores.weights)
         self._each = scores
 
     def on_menu(self) -> Array:

@@ -27,6 +27,13 @@ MOST_CANDIDATES = 1 << 24
 
 def save(policy: Policy, path: str | Path) -> Path:
     """Writes the two files, both or none (see `tacit.policy.folders`)."""
+    folder = folders.as_folder(path)
+    folders.write(folder, *dump(policy))
+    return folder
+
+
+def dump(policy: Policy) -> tuple[dict[str, Any], bytes]:
+    """A policy as plain data and an npz archive."""
     posterior = policy.posterior
     about = {
         "schema": SCHEMA,
@@ -50,9 +57,7 @@ def save(policy: Policy, path: str | Path) -> Path:
     if policy.visitors is not None:
         kept["visitors"] = policy.visitors
     np.savez(arrays, **kept)
-    folder = folders.as_folder(path)
-    folders.write(folder, about, arrays.getvalue())
-    return folder
+    return about, arrays.getvalue()
 
 
 def load(policy: type[Policy], path: str | Path, kernel: Any = None) -> Policy:
@@ -61,6 +66,13 @@ def load(policy: type[Policy], path: str | Path, kernel: Any = None) -> Policy:
     about = folders.read_text(folder)
     _require_schema(folder, about)
     about, content = folders.read_arrays(folder, about)
+    return restore(policy, folder, about, content, kernel)
+
+
+def restore(
+    policy: type[Policy], folder: Any, about: dict[str, Any], content: bytes, kernel: Any = None
+) -> Policy:
+    """The inverse of `dump`; `folder` names the place in errors."""
     _require_schema(folder, about)
     try:
         problem = Problem.from_spec(about["problem"], kernel=kernel)
@@ -87,7 +99,7 @@ def load(policy: type[Policy], path: str | Path, kernel: Any = None) -> Policy:
         ) from None
 
 
-def _require_schema(folder: Path, about: dict[str, Any]) -> None:
+def _require_schema(folder: Any, about: dict[str, Any]) -> None:
     schema = about.get("schema")
     if schema != SCHEMA or isinstance(schema, bool):
         raise InputError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -13,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from tacit._typing import Floats
-from tacit.core import Budget, Guarantee
-from tacit.core.curve import gaussian_epsilon
+from tacit.core import Guarantee
 from tacit.decoder import Posterior, decode
 from tacit.decoder.context_law import play_check
 from tacit.decoder.decoding import by_people
@@ -25,6 +23,7 @@ from tacit.policy import files
 from tacit.policy.advantage import Advantage
 from tacit.policy.deciding import Decider
 from tacit.policy.health import Health, Notice
+from tacit.policy.promise import promise_of, spent_on
 from tacit.policy.unread import require_read, unread_columns
 from tacit.policy.visitors import draw_visitors, usable_share
 from tacit.problem import Problem
@@ -51,7 +50,7 @@ class Policy:
         """The policy of this release and of those before it."""
         design = release.design
         releases = (*design.previous, release)
-        promise = _promise(releases)
+        promise = promise_of(releases, design.earlier)
         return cls(
             problem=design.problem,
             guarantee=replace(promise, private=promise.private and design.private),
@@ -103,7 +102,10 @@ class Policy:
     def _decider(self, device: str | Engine | None) -> Decider:
         on = engine(device)
         if on not in self._deciders:
-            self._deciders[on] = Decider(self.problem, self.posterior, self.candidates, on)
+            posterior = self.posterior
+            self._deciders[on] = Decider(
+                self.problem, posterior.landmarks, posterior.weights, self.candidates, on
+            )
         return self._deciders[on]
 
     @cached_property
@@ -250,24 +252,12 @@ def _deviations(level: float) -> float:
     return NormalDist().inv_cdf((1 + level) / 2)
 
 
-def _promise(releases: Sequence[Release]) -> Guarantee:
-    """Of everything that was released from these records so far: rho adds up."""
-    last = releases[-1].released.guarantee
-    first = releases[0]
-    if len(releases) == 1 and not first.design.passes_left:
-        return last
-    rho = sum(release.released.guarantee.rho for release in releases)
-    private = all(release.released.guarantee.private for release in releases)
-    delta = first.design.total_budget.delta or first.released.guarantee.delta
-    return _stated(replace(last, rho=rho, private=private), delta)
-
-
 def _facts(releases: Sequence[Release]) -> dict[str, Any]:
     """How it was made, in plain public numbers; the budget is that of all passes so far."""
     design = releases[-1].design
     facts = {
         "horizon": design.horizon,
-        "budget": asdict(_spent(releases)),
+        "budget": asdict(spent_on(releases)),
         "tau": design.tau,
         "clip": design.clip,
         "unit": design.unit,
@@ -295,21 +285,3 @@ def _play(design: Design) -> str:
         return f"propensities, weights up to {design.max_weight:g}"
     facts = design.problem.play_facts
     return "uniform" if facts is None else facts["name"]
-
-
-def _spent(releases: Sequence[Release]) -> Budget:
-    """What the passes so far spend: all that was planned for them, or the sum of their rho."""
-    first = releases[0].design
-    if len(releases) == 1:
-        return first.budget
-    whole = replace(first.total_budget, share=1.0)
-    parts = [release.design.budget for release in releases]
-    planned = all(replace(part, share=1.0) == whole for part in parts)
-    if planned and math.isclose(sum(part.share for part in parts), first.total_budget.share):
-        return first.total_budget
-    return Budget(rho=sum(release.released.guarantee.rho for release in releases))
-
-
-def _stated(promise: Guarantee, delta: float) -> Guarantee:
-    """The same, at this delta."""
-    return replace(promise, epsilon=gaussian_epsilon(promise.rho, delta), delta=delta)

@@ -7,6 +7,7 @@ bump in the middle. The histogram changes it where it clearly says otherwise.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,16 +107,23 @@ class ResidualLaw:
     largest: float
 
     @classmethod
-    def of(cls, law: RewardLaw, learned: Floats, error: float) -> ResidualLaw:
+    def of(
+        cls, law: RewardLaw, learned: Floats, error: float, noise: float | None = None
+    ) -> ResidualLaw:
         """For expected rewards `learned` at points like those of the records.
 
         The variance of the rewards is that of the noise, of what was learned, and of what was not.
         Differences of the reward function are a part of the spread of the rewards, but not of that
         of residuals: they are shrunk to it.
+
+        Where people are played otherwise than those whose rewards the law is of, its mean and
+        variance say nothing of theirs: then the standard deviation of the `noise` is given.
         """
-        left = law.variance - float(np.var(learned)) - error**2
-        noise = max(left, LEAST_NOISE**2) ** 0.5
-        offset = law.mean - float(np.mean(learned))
+        offset = 0.0
+        if noise is None:
+            left = law.variance - float(np.var(learned)) - error**2
+            noise = max(left, LEAST_NOISE**2) ** 0.5
+            offset = law.mean - float(np.mean(learned))
         low, high = np.quantile(learned, [0.001, 0.999])
         predictions = np.linspace(low, max(high, low + 1e-6), PREDICTIONS)
         steps = (learned - low) / (predictions[1] - low)
@@ -142,6 +150,25 @@ class ResidualLaw:
     def errors(self) -> list[tuple[float, float]]:
         """Errors of the reward function that stand for all, and their weights."""
         return [(self.offset + self.error * point, weight) for point, weight in NORMAL]
+
+
+@dataclass(frozen=True)
+class NoiseEstimate:
+    """The variance of rewards around the reward function, and the standard deviation of that."""
+
+    variance: float
+    std: float
+
+    @classmethod
+    def pooled(cls, estimates: Sequence[NoiseEstimate]) -> NoiseEstimate:
+        """Several independent ones, weighted by their precision."""
+        weights = np.array([each.std**-2 for each in estimates])
+        variances = np.array([each.variance for each in estimates])
+        return cls(float(weights @ variances / weights.sum()), float(weights.sum() ** -0.5))
+
+    def deviations(self, off: Floats) -> Floats:
+        """Standard deviations of the noise, so many standard deviations of this estimate off."""
+        return np.sqrt(np.maximum(self.variance + self.std * off, LEAST_NOISE**2))
 
 
 @dataclass(frozen=True, eq=False)

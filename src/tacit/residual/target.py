@@ -48,6 +48,7 @@ class Residual:
     level: float
     residual_clip: float
     response: Response
+    error: float = 0.0  # the standard deviation of what was not known when it was made
 
     @classmethod
     def rewards_of(cls, rank: int) -> Residual:

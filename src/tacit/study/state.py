@@ -22,6 +22,7 @@ class StudyState:
     | `unit` | who is protected: one "record", or one "user" with all of their records |
     | `passes` | how often the release reads, or has read, the rounds |
     | `planned_passes` | the same as it was planned: decisions may have left nothing for some |
+    | `epoch`, `epochs` | of a study in epochs, the present one, and how many are planned |
     """
 
     asked: int
@@ -38,10 +39,14 @@ class StudyState:
     unit: str
     passes: int
     planned_passes: int
+    epoch: int | None = None
+    epochs: int = 1
 
     @property
     def stage(self) -> str:
-        """In one word or two: open, closed or released."""
+        """In one word or two: open, closed or released; or the epoch."""
+        if self.epoch is not None and not self.released:
+            return f"epoch {self.epoch} of {self.epochs}"
         if self.released:
             return "released"
         return "closed, not yet released" if self.closed else "open"

@@ -43,10 +43,10 @@ from tacit.core.ledger import Ledger
 from tacit.core.users import user_key
 from tacit.errors import InputError, StateError
 
-SCHEMA = 3
+SCHEMA = 4
 PAGE = 8192  # rounds read by one statement: what is in memory at a time
 
-_study = Table(
+study_table = Table(
     "tacit_study",
     metadata,
     Column("id", Integer, CheckConstraint("id = 1"), primary_key=True),
@@ -56,6 +56,7 @@ _study = Table(
     Column("arrays", LargeBinary, nullable=False),
     Column("created", Float, nullable=False),
     Column("closed", Integer),  # the number of rounds at release; no round is asked after it is set
+    Column("settings", Text),  # of a study in epochs (see `tacit.study.epoch_store`)
 )
 # The designs of passes after the first, once the one before was released. Row 1 says what the
 # release spends where that is not what was planned: the rest of the first design stays.
@@ -66,7 +67,7 @@ _passes = Table(
     Column("design", Text, nullable=False),
     Column("arrays", LargeBinary, nullable=False),
 )
-_rounds = Table(
+rounds_table = Table(
     "tacit_rounds",
     metadata,
     Column("number", Integer, primary_key=True, autoincrement=False),
@@ -76,6 +77,13 @@ _rounds = Table(
     Column("user", Text),
     Column("told", Integer, nullable=False, default=0),
     Column("reward", Float),
+    # Of a study in epochs: the epoch by whose law it was played, by which part of that law, how
+    # likely the action was, and when it was asked.
+    Column("epoch", Integer),
+    Column("mode", Text),
+    Column("propensity", Float),
+    Column("density", Integer),
+    Column("asked", Float),
 )
 
 
@@ -99,23 +107,23 @@ class Store:
             "schema": SCHEMA,
             "problem": json.dumps(problem),
             "design": json.dumps(facts),
-            "arrays": _pack(arrays),
+            "arrays": pack(arrays),
             "created": time.time(),
         }
 
         def attempt(connection: Connection) -> None:
-            _require_no_study(connection)
+            require_no_study_in(connection)
             if adopted(connection) is None:
                 Ledger.establish(connection, budget)
-            connection.execute(insert(_study).values(row))
+            connection.execute(insert(study_table).values(row))
 
         retrying(lambda: metadata.create_all(self.engine))
-        perform(self.engine, attempt, queue=_study)
+        perform(self.engine, attempt, queue=study_table)
 
     def require_no_study(self) -> None:
         """Fails if there is a study already."""
-        if inspect(self.engine).has_table(_study.name):
-            perform(self.engine, _require_no_study)
+        if inspect(self.engine).has_table(study_table.name):
+            perform(self.engine, require_no_study_in)
 
     def ledger(self) -> Ledger | None:
         """The ledger that the database holds, if any."""
@@ -129,13 +137,19 @@ class Store:
             raise StateError(
                 "this database holds no study: make one with Study.create(url, problem, ...)."
             )
-        row = perform(self.engine, lambda connection: connection.execute(select(_study)).one())
+        row = perform(self.engine, lambda connection: connection.execute(select(study_table)).one())
         if row.schema != SCHEMA:
             raise InputError(
                 f"this study has schema {row.schema}; this version of Tacit reads {SCHEMA}: "
                 "use the version that wrote it."
             )
-        return json.loads(row.problem), json.loads(row.design), _unpack(bytes(row.arrays))
+        arrays = unpack(bytes(row.arrays)) if row.arrays else {}
+        return json.loads(row.problem), json.loads(row.design), arrays
+
+    def in_epochs(self) -> bool:
+        """Whether the study goes on in epochs (see `tacit.study.epoch_store`)."""
+        query = select(study_table.c.settings)
+        return perform(self.engine, lambda c: c.execute(query).scalar_one()) is not None
 
     def ask(
         self, contexts: Floats, actions: Floats, users: Sequence[Any] | None, horizon: int
@@ -157,30 +171,30 @@ class Store:
                 {
                     "number": asked + i + 1,
                     "id": ids[i],
-                    "context": _bytes(contexts[i]),
-                    "action": _bytes(actions[i]),
+                    "context": float_bytes(contexts[i]),
+                    "action": float_bytes(actions[i]),
                     "user": keys[i],
                     "told": 0,
                 }
                 for i in range(len(ids))
             ]
-            connection.execute(insert(_rounds), rows)
+            connection.execute(insert(rounds_table), rows)
             return ids
 
-        return perform(self.engine, attempt, queue=_study)
+        return perform(self.engine, attempt, queue=study_table)
 
     def tell(self, rewards: dict[str, float | None]) -> None:
         """Writes rewards down, all of them or none. An unknown or already told id is an error."""
 
         def attempt(connection: Connection) -> None:
             for id, reward in rewards.items():
-                untold = (_rounds.c.id == id) & (_rounds.c.told == 0)
+                untold = (rounds_table.c.id == id) & (rounds_table.c.told == 0)
                 done = connection.execute(
-                    update(_rounds).where(untold).values(told=1, reward=reward)
+                    update(rounds_table).where(untold).values(told=1, reward=reward)
                 )
                 if done.rowcount == 1:
                     continue
-                known = select(_rounds.c.number).where(_rounds.c.id == id)
+                known = select(rounds_table.c.number).where(rounds_table.c.id == id)
                 if connection.execute(known).first() is None:
                     raise StateError(
                         f"there is no round {id!r}: tell takes what ask returned, or its id."
@@ -191,7 +205,7 @@ class Store:
 
     def asked(self) -> int:
         """The number of rounds asked."""
-        return perform(self.engine, _asked)
+        return perform(self.engine, asked_in)
 
     def close(self, spends: dict[str, Any] | None = None) -> int:
         """Fixes the number of rounds, once and for all, and returns it.
@@ -201,23 +215,23 @@ class Store:
         """
 
         def attempt(connection: Connection) -> int:
-            closed = connection.execute(select(_study.c.closed)).scalar_one()
+            closed = connection.execute(select(study_table.c.closed)).scalar_one()
             if closed is None:
-                closed = _asked(connection)
+                closed = asked_in(connection)
                 if closed == 0:
                     raise StateError(
                         "there is nothing to release yet: ask and tell at least one round first."
                     )
-                connection.execute(update(_study).values(closed=closed))
+                connection.execute(update(study_table).values(closed=closed))
                 if spends is not None:
                     connection.execute(insert(_passes).values(_pass(1, spends, {})))
             return int(closed)
 
-        return perform(self.engine, attempt, queue=_study)
+        return perform(self.engine, attempt, queue=study_table)
 
     def closed(self) -> bool:
         """Whether a release was begun."""
-        query = select(_study.c.closed)
+        query = select(study_table.c.closed)
         rounds = perform(self.engine, lambda connection: connection.execute(query).scalar_one())
         return rounds is not None
 
@@ -227,7 +241,7 @@ class Store:
         row = perform(self.engine, lambda connection: connection.execute(query).one_or_none())
         if row is None:
             return None
-        return json.loads(row.design), _unpack(bytes(row.arrays))
+        return json.loads(row.design), unpack(bytes(row.arrays))
 
     def keep_design_of_pass(
         self,
@@ -249,7 +263,7 @@ class Store:
             elif instead_of is not None and json.loads(there) == instead_of:
                 connection.execute(update(_passes).where(this).values(row))
 
-        perform(self.engine, attempt, queue=_study)
+        perform(self.engine, attempt, queue=study_table)
         kept = self.design_of_pass(number)
         assert kept is not None
         return kept
@@ -257,10 +271,17 @@ class Store:
     def rounds(self, last: int) -> Iterator[tuple[Floats, Floats, list[str | None]]]:
         """Joint points, scaled rewards (NaN where none came) and users of rounds 1 to `last`, page
         by page."""
-        wanted = (_rounds.c.action, _rounds.c.context, _rounds.c.reward, _rounds.c.user)
+        wanted = (
+            rounds_table.c.action,
+            rounds_table.c.context,
+            rounds_table.c.reward,
+            rounds_table.c.user,
+        )
         for start in range(1, last + 1, PAGE):
-            page = (_rounds.c.number >= start) & (_rounds.c.number < min(start + PAGE, last + 1))
-            rows = self._all(select(*wanted).where(page).order_by(_rounds.c.number))
+            page = (rounds_table.c.number >= start) & (
+                rounds_table.c.number < min(start + PAGE, last + 1)
+            )
+            rows = self._all(select(*wanted).where(page).order_by(rounds_table.c.number))
             points = np.stack(
                 [np.frombuffer(bytes(r.action) + bytes(r.context), dtype="<f8") for r in rows]
             )
@@ -271,47 +292,49 @@ class Store:
         return perform(self.engine, lambda connection: connection.execute(query).all())
 
     def _has_study(self) -> bool:
-        return inspect(self.engine).has_table(_study.name) and perform(self.engine, _studies) == 1
+        return (
+            inspect(self.engine).has_table(study_table.name) and perform(self.engine, _studies) == 1
+        )
 
 
 def _studies(connection: Connection) -> int:
-    return int(connection.execute(select(func.count()).select_from(_study)).scalar_one())
+    return int(connection.execute(select(func.count()).select_from(study_table)).scalar_one())
 
 
-def _require_no_study(connection: Connection) -> None:
+def require_no_study_in(connection: Connection) -> None:
     if _studies(connection):
         raise StateError("this database already holds a study: open it with Study.open(url).")
 
 
 def _asked_while_open(connection: Connection) -> int:
     """The number of rounds asked. Fails after a release was begun."""
-    if connection.execute(select(_study.c.closed)).scalar_one() is not None:
+    if connection.execute(select(study_table.c.closed)).scalar_one() is not None:
         raise StateError(
             "this study is closed since its release: use policy.decide, or plan a new study."
         )
-    return _asked(connection)
+    return asked_in(connection)
 
 
-def _asked(connection: Connection) -> int:
+def asked_in(connection: Connection) -> int:
     """Rounds are numbered from 1 without gaps, so the largest number is how many there are."""
-    largest = func.coalesce(func.max(_rounds.c.number), 0)
+    largest = func.coalesce(func.max(rounds_table.c.number), 0)
     return int(connection.execute(select(largest)).scalar_one())
 
 
 def _pass(number: int, facts: dict[str, Any], arrays: dict[str, Floats]) -> dict[str, Any]:
-    return {"number": number, "design": json.dumps(facts), "arrays": _pack(arrays)}
+    return {"number": number, "design": json.dumps(facts), "arrays": pack(arrays)}
 
 
-def _bytes(row: Floats) -> bytes:
+def float_bytes(row: Floats) -> bytes:
     return np.ascontiguousarray(row, dtype="<f8").tobytes()
 
 
-def _pack(arrays: dict[str, Floats]) -> bytes:
+def pack(arrays: dict[str, Floats]) -> bytes:
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)  # type: ignore[arg-type]
     return buffer.getvalue()
 
 
-def _unpack(data: bytes) -> dict[str, Floats]:
+def unpack(data: bytes) -> dict[str, Floats]:
     with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
         return {name: arrays[name] for name in arrays.files}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -17,6 +18,7 @@ from tacit.core.database import connect
 from tacit.core.ledger import measured_in
 from tacit.design import Design, DesignOptions
 from tacit.domains import record_points
+from tacit.epochs import Shares
 from tacit.errors import InputError, StateError
 from tacit.passes import release_on, release_passes, requests
 from tacit.planning import Plan, plan
@@ -27,6 +29,7 @@ from tacit.quiet import quiet
 from tacit.residual.refine import refine
 from tacit.single_decision.decision import release_decision
 from tacit.statistic import Statistic
+from tacit.study.history import Advance
 from tacit.study.spending import RELEASE, Spending, in_words, require_release
 from tacit.study.state import StudyState
 from tacit.study.store import Store
@@ -37,12 +40,18 @@ from tacit.tables import labels, number
 class Decision:
     """What to play in one round: give it to `Study.tell` together with the reward.
 
-    `propensity` is the density with which the action was drawn (a probability on finite actions).
+    `propensity` is how likely the action was: a probability, or a density in the user's units where
+    `density` is true. In a study in epochs `mode` says by which part of the law it was played, and
+    `epoch` in which epoch the round counts; None if it counts in none, because its user counts in an
+    earlier one.
     """
 
     id: str
     action: dict[str, Any]
     propensity: float
+    mode: str = "explore"
+    epoch: int | None = 1
+    density: bool = True
 
 
 class Study:
@@ -71,6 +80,12 @@ class Study:
         unit: str = "record",
         passes: int = 2,
         options: DesignOptions | None = None,
+        epochs: int | Sequence[int] = 1,
+        explore: float = 0.05,
+        exploit: float = 0.0,
+        control: float = 0.0,
+        baseline: Any = None,
+        wait: timedelta = timedelta(0),
         progress: Progress = silent,
     ) -> Study:
         """Designs a study (see `Design.build`) and writes it to a database that holds none.
@@ -86,6 +101,14 @@ class Study:
 
             tacit.Ledger.create(url, tacit.Budget(epsilon=2.0, delta=1e-6), mixed=True)
             tacit.Study.create(url, problem, horizon=1000, budget=tacit.Budget(1.0, 1e-6))
+
+        With several `epochs` (how many, or their sizes) the study goes on: `advance` releases one
+        epoch, which spends the whole budget because each person counts in one epoch, and the next
+        is played by what was learned. From the second one on a share `explore` of the rounds is
+        played uniformly, `exploit` by the policy's own decision, `control` by a public `baseline`
+        (an action, a policy, a function of contexts), and the rest by Thompson sampling. An epoch is
+        released at the earliest when `wait` has passed since its last round. `passes` are then those
+        of the first epoch's release alone, which are two.
         """
         if problem.play is not None:
             raise InputError(
@@ -94,6 +117,24 @@ class Study:
         options = options or DesignOptions()
         if options.max_weight not in (None, 1):
             raise InputError("a Study plays uniformly: max_weight is for logs with propensities.")
+        if epochs != 1:
+            from tacit.study.epoch_study import EpochOptions, EpochStudy
+
+            return EpochStudy.begin(
+                url,
+                problem,
+                horizon=horizon,
+                budget=budget,
+                unit=unit,
+                options=options,
+                going=EpochOptions(epochs, Shares(explore, exploit, control), baseline, wait),
+                progress=progress,
+            )
+        if control or exploit or baseline is not None or wait:
+            raise InputError(
+                "exploit, control, baseline and wait are of studies in epochs: say how many with "
+                "epochs=4."
+            )
         store = Store(connect(url))
         store.require_no_study()
         design = Design.build(
@@ -113,8 +154,9 @@ class Study:
         return cls(store, design)
 
     @classmethod
-    def open(cls, url: str, *, kernel: Any = None) -> Study:
-        """The study in a database. `kernel` is needed only if it is a function of one's own."""
+    def open(cls, url: str, *, kernel: Any = None, baseline: Any = None) -> Study:
+        """The study in a database. `kernel` and `baseline` are needed only if they are functions of
+        one's own, or the baseline a policy."""
         store = Store(connect(url, create=False))
         spec, facts, arrays = store.load()
         if kernel is None and spec["kernel"] == {"type": "custom"}:
@@ -122,7 +164,12 @@ class Study:
                 "this study has a kernel that is a function of somebody's own, which no database "
                 "holds: open it in Python with Study.open(url, kernel=...)."
             )
-        return cls(store, Design.restore(Problem.from_spec(spec, kernel=kernel), facts, arrays))
+        problem = Problem.from_spec(spec, kernel=kernel)
+        if store.in_epochs():
+            from tacit.study.epoch_study import EpochStudy
+
+            return EpochStudy.resume(store, problem, baseline)
+        return cls(store, Design.restore(problem, facts, arrays))
 
     @property
     def problem(self) -> Problem:
@@ -189,21 +236,15 @@ class Study:
 
     def _ask(self, points: Floats, users: Any) -> list[Decision]:
         actions = self.problem.actions
-        if users is None and self.design.unit == "user":
-            raise InputError("this study protects users: say whose round it is with user=...")
-        if users is not None and self.design.unit == "record":
-            raise InputError(
-                "this study protects single rounds, which have no users: leave user out, or create "
-                'it with unit="user".'
-            )
-        names = None if users is None else labels(users, len(points), "users")
+        names = require_users(users, self.design.unit, len(points))
         drawn = actions.sample_points(len(points), self._rng or np.random.default_rng())
         ids = self._store.ask(points, drawn, names, self.horizon)
         columns = actions.decode(drawn)
         decisions = []
         for i, id in enumerate(ids):
-            action = {name: _item(column[i]) for name, column in columns.items()}
-            decisions.append(Decision(id, action, actions.uniform_density))
+            action = {name: item(column[i]) for name, column in columns.items()}
+            density = actions.continuous
+            decisions.append(Decision(id, action, actions.uniform_density, density=density))
         return decisions
 
     def tell(self, decision: Decision | str, reward: float) -> None:
@@ -225,9 +266,28 @@ class Study:
                 f"{len(values)}."
             )
         scaled = self.problem.scale_reward(values)
-        self._store.tell(
+        self._tell(
             {id: None if np.isnan(y) else float(y) for id, y in zip(ids, scaled, strict=True)}
         )
+
+    def _tell(self, rewards: dict[str, float | None]) -> None:
+        self._store.tell(rewards)
+
+    def advance(self, *, early: bool = False, progress: Progress = silent) -> Advance:
+        """Releases the study if all of its rounds were asked, or with `early` in any case; otherwise
+        it says what is missing. A study in epochs then opens the next one."""
+        asked = self.asked
+        if asked < self.horizon and not early and not self._store.closed():
+            return Advance(False, 1, f"{asked:,} of {self.horizon:,} rounds were asked")
+        self.release(progress=progress)
+        return Advance(True, 1, finished=True)
+
+    @property
+    def policy(self) -> Policy:
+        """The policy that was released. Free."""
+        if not self.state.released:
+            raise StateError("this study was not released yet: call release().")
+        return self.release()
 
     def release(self, budget: Budget | None = None, *, progress: Progress = silent) -> Policy:
         """Closes the study, spends `budget` and returns the policy.
@@ -368,5 +428,18 @@ def _id(decision: Any) -> str:
     )
 
 
-def _item(value: Any) -> Any:
+def require_users(users: Any, unit: str, n: int) -> list[Any] | None:
+    """Names of users, one per round, where the study protects users; None where it does not."""
+    if users is None and unit == "user":
+        raise InputError("this study protects users: say whose round it is with user=...")
+    if users is not None and unit == "record":
+        raise InputError(
+            "this study protects single rounds, which have no users: leave user out, or create "
+            'it with unit="user".'
+        )
+    return None if users is None else labels(users, n, "users")
+
+
+def item(value: Any) -> Any:
+    """A plain number or text of Python's own."""
     return value.item() if isinstance(value, np.generic) else value

@@ -20,6 +20,7 @@ from tacit_lab.arena.learners.linear_agents import LinearAgents
 from tacit_lab.arena.learners.linear_local import LinearLocal
 from tacit_lab.arena.learners.linear_shuffled import LinearShuffled
 from tacit_lab.arena.learners.linucb_tree import LinUCBTree
+from tacit_lab.arena.learners.tacit_epochs import TacitEpochs
 from tacit_lab.arena.learners.tacit_release import Tacit, TacitOnce, TacitPure
 from tacit_lab.arena.learners.uniform_posterior import UniformPosterior
 from tacit_lab.arena.learners.usca import USCA
@@ -28,6 +29,7 @@ from tacit_lab.arena.protocol import Learner
 LEARNERS: dict[str, type[Learner]] = {
     "tacit": Tacit,
     "tacit-once": TacitOnce,
+    "tacit-epochs": TacitEpochs,
     "tacit-pure": TacitPure,
     "usca": USCA,
     "linucb-tree": LinUCBTree,

@@ -1,0 +1,67 @@
+"""What is kept of an earlier epoch: what was released about other people, as far as a later epoch
+needs it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tacit._typing import Array, Floats
+from tacit.core import Guarantee
+from tacit.residual.reward_law import NoiseEstimate, ToldRewards
+
+
+@dataclass(frozen=True, eq=False)
+class Earlier:
+    """All releases about the people of one epoch, summed up. Public.
+
+    `observation` is a triangular matrix, `tacit.decoder.GroupObservation.rows`: a study that goes
+    on for ever keeps as many numbers of each epoch, whatever was released in it.
+    """
+
+    people: str  # the name of their cohort
+    records: float  # those that could be used
+    observation: Floats
+    rewards: ToldRewards
+    noise: tuple[NoiseEstimate, ...]  # of their rewards around the reward function
+    mean_square: float  # of what records added in the last pass
+    guarantee: Guarantee  # to these people
+    counts: Floats | None = None  # of contexts, in the cells of the layout
+    count_noise: float = 0.0  # the standard deviation of the noise in one of them
+
+    def facts(self) -> dict[str, Any]:
+        """As plain data, without its arrays."""
+        rewards = asdict(self.rewards)
+        del rewards["histogram"]
+        return {
+            "people": self.people,
+            "records": self.records,
+            "mean_square": self.mean_square,
+            "guarantee": asdict(self.guarantee),
+            "count_noise": self.count_noise,
+            "rewards": rewards,
+            "noise": [asdict(each) for each in self.noise],
+        }
+
+    def arrays(self) -> dict[str, Array]:
+        """What goes with `facts()`."""
+        found = {"observation": self.observation}
+        if self.counts is not None:
+            found["counts"] = self.counts
+        if self.rewards.histogram is not None:
+            found["histogram"] = self.rewards.histogram
+        return found
+
+    @classmethod
+    def restore(cls, facts: dict[str, Any], arrays: dict[str, Array]) -> Earlier:
+        """The inverse of `facts()` and `arrays()`."""
+        rewards = ToldRewards(**facts["rewards"], histogram=arrays.get("histogram"))
+        plain = {name: facts[name] for name in ("people", "records", "mean_square", "count_noise")}
+        return cls(
+            **plain,
+            rewards=rewards,
+            noise=tuple(NoiseEstimate(**each) for each in facts["noise"]),
+            guarantee=Guarantee(**facts["guarantee"]),
+            observation=arrays["observation"],
+            counts=arrays.get("counts"),
+        )

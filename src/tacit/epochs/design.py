@@ -1,0 +1,94 @@
+"""The designs of epochs: the first one, and those made from what was released before them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tacit.core import Budget, Cohort
+from tacit.design import Design, DesignOptions
+from tacit.design.choices import choose_landmarks, default_rank, most_levels, tune
+from tacit.epochs.play import EpochPlay
+from tacit.epochs.summary import sum_up
+from tacit.play import PlayLaw
+from tacit.policy import Policy
+from tacit.problem import Problem
+from tacit.progress import Progress, silent
+from tacit.residual.refine import residual_target
+
+FIRST_PASSES = 2  # the first epoch has no policy to compare with, so its records are read twice
+
+
+def cohort_of(number: int, first: int, rounds: int) -> Cohort:
+    """The people of an epoch: so many rounds, the first of which has the number `first`."""
+    return Cohort(f"epoch {number}", first, first + rounds)
+
+
+def first_epoch(
+    problem: Problem,
+    play: EpochPlay,
+    cohort: Cohort,
+    *,
+    horizon: int,
+    budget: Budget,
+    rng: np.random.Generator,
+    unit: str = "record",
+    options: DesignOptions | None = None,
+    progress: Progress = silent,
+) -> Design:
+    """The design of the first pass over the people of the first epoch. Public.
+
+    Its landmarks are made for all `horizon` rounds of the study: later epochs keep them.
+    """
+    options = options or DesignOptions()
+    if options.landmarks is None:
+        tau = options.tau
+        if tau is None:
+            tau = tune(problem, horizon, budget, options, rng)
+        rank = options.rank or default_rank(horizon, most_levels(problem))
+        landmarks = choose_landmarks(problem, tau / horizon, rank, rng)
+        options = replace(options, landmarks=landmarks)
+    design = Design.build(
+        problem if play.uniform else replace(problem, play=play),
+        horizon=cohort.last - cohort.first,
+        budget=budget,
+        rng=rng,
+        unit=unit,
+        passes=FIRST_PASSES,
+        options=options,
+        progress=progress,
+    )
+    return replace(design, cohort=cohort)
+
+
+def next_epoch(
+    policy: Policy,
+    play: PlayLaw,
+    cohort: Cohort,
+    *,
+    budget: Budget,
+    rng: np.random.Generator,
+    progress: Progress = silent,
+) -> Design:
+    """The design of one pass over the people of `cohort`, who are played by `play`. Public.
+
+    Records add what `policy` gets wrong about them. All that was released of earlier epochs is kept
+    in the design, as far as the decoder needs it.
+    """
+    last = policy.releases[-1].design
+    problem = replace(last.problem, play=play)
+    horizon = cohort.last - cohort.first
+    target = residual_target(policy, problem, horizon, budget, rng)
+    options = DesignOptions(signal=target.signal, noise=target.noise)
+    return last.build_epoch(
+        problem,
+        cohort,
+        (*last.earlier, sum_up(policy, rng)),
+        target.residual,
+        horizon=horizon,
+        budget=budget,
+        rng=rng,
+        options=options,
+        progress=progress,
+    )

@@ -1,0 +1,63 @@
+"""What is kept of the releases about the people of one epoch."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tacit._typing import Floats, Rng
+from tacit.decoder.context_law import ContextCounts
+from tacit.decoder.decoding import added_square, by_people, observe
+from tacit.design.earlier import Earlier
+from tacit.policy import Policy
+from tacit.policy.promise import promise_of
+from tacit.policy.visitors import VISITORS, spread
+from tacit.residual.expected import noise_estimates, told_rewards
+
+SHOWN = 256  # visitors whose expected rewards are averaged
+
+
+def sum_up(policy: Policy, rng: Rng) -> Earlier:
+    """All passes over the people of the last epoch of a policy, as later ones need them."""
+    releases = policy.releases
+    passes = by_people(releases)[-1]
+    counts = ContextCounts.pooled(passes)
+    return Earlier(
+        people=releases[-1].people,
+        records=passes[-1].records,
+        observation=observe(passes).rows,
+        rewards=told_rewards(passes[0]),
+        noise=noise_estimates(policy, passes, rng),
+        mean_square=added_square(passes[-1]),
+        guarantee=promise_of(releases),
+        counts=None if counts is None else counts.counts,
+        count_noise=0.0 if counts is None else counts.noise,
+    )
+
+
+def epoch_facts(policy: Policy, number: int) -> dict[str, Any]:
+    """What the history of a study tells of an epoch: released numbers, in the user's units."""
+    passes = by_people(policy.releases)[-1]
+    told = told_rewards(passes[0])
+    low, high = policy.problem.reward_range
+    half = (high - low) / 2
+    variance = max(1.0 - told.mean**2, 0.0) if told.mean_square is None else told.mean_square
+    sampling = max(variance - told.mean**2, 0.0) / passes[0].records
+    return {
+        "number": number,
+        "mean_reward": (low + high) / 2 + half * told.mean,
+        "mean_reward_std": half * math.sqrt(told.mean_noise**2 + sampling),
+        "expected": float(np.mean(_expected(policy))),
+    }
+
+
+def _expected(policy: Policy) -> Floats:
+    """The rewards that a policy expects of its own decisions, for people like those who came."""
+    visitors = policy.visitors
+    if visitors is None:
+        visitors = spread(policy.problem.contexts, VISITORS)
+    visitors = visitors[:SHOWN]
+    points = np.hstack([policy.decide_points(visitors), visitors])
+    return policy.problem.unscale_reward(policy.posterior.reward(points))

@@ -1,0 +1,518 @@
+"""A study that goes on: it decides by what it has learned so far, epoch by epoch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tacit._typing import Floats
+from tacit.core import Budget, Ledger
+from tacit.core.database import connect
+from tacit.core.ledger import measured_in
+from tacit.core.users import user_key
+from tacit.design import Design, DesignOptions
+from tacit.epochs import (
+    MODES,
+    EpochPlay,
+    Learned,
+    Mixture,
+    Shares,
+    as_baseline,
+    cohort_of,
+    epoch_sizes,
+    first_epoch,
+    next_epoch,
+)
+from tacit.epochs.summary import epoch_facts
+from tacit.errors import InputError, StateError
+from tacit.passes import release_on, release_passes
+from tacit.play import PlayLaw
+from tacit.play.base import NotWritable
+from tacit.play.laws import load_law
+from tacit.policy import Policy, files
+from tacit.problem import Problem
+from tacit.progress import Progress, silent
+from tacit.residual.refine import refine
+from tacit.statistic import Statistic
+from tacit.study.epoch_store import EpochRow, EpochStore, NewEpoch, Round, joint_points, rewards_of
+from tacit.study.export import write_rounds
+from tacit.study.history import Advance, Epoch, released_facts
+from tacit.study.state import StudyState
+from tacit.study.store import Store
+from tacit.study.study import Decision, Study, item, require_users
+
+
+@dataclass(frozen=True)
+class EpochOptions:
+    """How a study in epochs goes on.
+
+    `epochs` is how many there are, or their sizes. `shares` are those of the traffic from the second
+    epoch on, and `baseline` is what its control share plays. `wait` is how long after the last
+    round of an epoch its rewards are waited for.
+    """
+
+    epochs: int | Sequence[int] = 4
+    shares: Shares = Shares()
+    baseline: Any = None
+    wait: timedelta = timedelta(0)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.wait, timedelta) or self.wait < timedelta(0):
+            raise InputError(
+                f"wait must be a timedelta of at least 0, got {self.wait!r}: write "
+                "timedelta(days=7)."
+            )
+
+
+class EpochStudy(Study):
+    """A study in epochs: `Study.create(url, problem, ..., epochs=4)` makes one, `Study.open(url)`
+    opens it.
+
+    Each round, or user, counts in one epoch, so that every epoch may spend the whole budget. The
+    rounds of an epoch are played by a public law that depends on the releases before it.
+    """
+
+    def __init__(self, store: EpochStore, problem: Problem, baseline: PlayLaw | None) -> None:
+        self._epochs = store
+        self._problem = problem
+        self._baseline = baseline
+        self.ledger = Ledger.open(store.engine)
+        self._rng: np.random.Generator | None = None
+        self._laws: dict[int, EpochPlay] = {}
+
+    @classmethod
+    def begin(
+        cls,
+        url: str,
+        problem: Problem,
+        *,
+        horizon: int,
+        budget: Budget,
+        unit: str,
+        options: DesignOptions,
+        going: EpochOptions,
+        progress: Progress = silent,
+    ) -> EpochStudy:
+        """Designs the first epoch and writes the study to a database that holds none."""
+        if budget.pure:
+            raise InputError(
+                "a study in epochs releases policies, which need a delta: write "
+                "Budget(epsilon=1.0, delta=1e-6)."
+            )
+        sizes = epoch_sizes(horizon, going.epochs)
+        baseline = None if going.baseline is None else as_baseline(going.baseline)
+        store = Store(connect(url))
+        store.require_no_study()
+        ledger = store.ledger()
+        if ledger is not None and (ledger.spent or ledger.accounts()[0].cohort is not None):
+            raise StateError(
+                "the ledger in this database was spent from already: a study in epochs needs one "
+                "of its own; choose another database."
+            )
+        play = EpochPlay(problem, going.shares, None, baseline)
+        design = first_epoch(
+            problem,
+            play,
+            cohort_of(1, 0, sizes[0]),
+            horizon=horizon,
+            budget=budget,
+            rng=options.coins(),
+            unit=unit,
+            options=options,
+            progress=progress,
+        )
+        settings = {
+            "sizes": sizes,
+            "shares": asdict(going.shares),
+            "baseline": _baseline_facts(baseline),
+            "wait": going.wait.total_seconds(),
+            "budget": asdict(budget),
+            "unit": unit,
+        }
+        first = NewEpoch(
+            number=1,
+            first=0,
+            size=sizes[0],
+            early=0,
+            law=(play.facts(), play.arrays()),
+            design=(design.facts(), design.arrays()),
+        )
+        epochs = EpochStore(store.engine)
+        epochs.create(problem.spec(), settings, budget, first)
+        return cls(epochs, problem, play.baseline)
+
+    @classmethod
+    def resume(cls, store: Store, problem: Problem, baseline: Any = None) -> EpochStudy:
+        """The study in epochs that a database holds."""
+        epochs = EpochStore(store.engine)
+        kept = epochs.settings()["baseline"]
+        return cls(epochs, problem, _restored_baseline(kept, baseline, problem))
+
+    # -- what is known of it -----------------------------------------------------------------------
+
+    @property
+    def problem(self) -> Problem:
+        return self._problem
+
+    @property
+    def design(self) -> Design:  # type: ignore[override]
+        """The design of the first pass over the present epoch."""
+        return self._design(self._present)
+
+    @cached_property
+    def _settings(self) -> dict[str, Any]:
+        return self._epochs.settings()
+
+    @property
+    def sizes(self) -> list[int]:
+        """The rounds of each epoch that is planned, or was."""
+        return list(self._epochs.settings()["sizes"])
+
+    @property
+    def unit(self) -> str:
+        return str(self._settings["unit"])
+
+    @property
+    def wait(self) -> timedelta:
+        return timedelta(seconds=self._settings["wait"])
+
+    @property
+    def horizon(self) -> int:
+        return sum(self.sizes)
+
+    @property
+    def asked(self) -> int:
+        """How many rounds were asked that count. Public; how many rewards came back is not."""
+        return self._epochs.asked()
+
+    @property
+    def _present(self) -> EpochRow:
+        return self._epochs.epochs()[-1]
+
+    @property
+    def finished(self) -> bool:
+        """Whether the last epoch that is planned was released."""
+        present = self._present
+        return present.released is not None and present.number >= len(self.sizes)
+
+    @property
+    def policy(self) -> Policy:
+        """The best there is so far: that of the last epoch that was released."""
+        for epoch in reversed(self._epochs.epochs()):
+            if epoch.released is not None:
+                return self.policy_of(epoch.number)
+        raise StateError(
+            "no epoch of this study was released yet: call advance() once the first one is full."
+        )
+
+    def policy_of(self, epoch: int) -> Policy:
+        """The policy that was released of an epoch."""
+        kept = self._epochs.policy(epoch)
+        if kept is None:
+            raise StateError(f"epoch {epoch} of this study was not released.")
+        about, arrays = kept
+        kernel = self._problem.kernel if about["problem"]["kernel"] == {"type": "custom"} else None
+        return files.restore(Policy, f"epoch {epoch}", about, arrays, kernel)
+
+    @property
+    def history(self) -> list[Epoch]:
+        """Every epoch so far. Free: public and released facts only."""
+        asked = self.asked
+        found = []
+        for row in self._epochs.epochs():
+            about: dict[str, Any] = {}
+            kept = self._epochs.policy(row.number)
+            if kept is not None:
+                policy = self.policy_of(row.number)
+                about = released_facts(policy.facts) | {"guarantee": str(policy.guarantee)}
+            found.append(
+                Epoch(
+                    number=row.number,
+                    size=row.size,
+                    asked=int(np.clip(asked - row.first, 0, row.size)),
+                    stage=self._stage(row, asked),
+                    opened=row.opened,
+                    closed=row.closed,
+                    released=row.released,
+                    play=self._law(row.number).description,
+                    **about,
+                )
+            )
+        return found
+
+    def _stage(self, row: EpochRow, asked: int) -> str:
+        if row.released is not None:
+            return "released"
+        if row.closed is not None:
+            return "closed"
+        return "waiting" if asked >= row.end else "open"
+
+    @property
+    def state(self) -> StudyState:
+        """Where the study stands: what is public, and nothing else."""
+        present = self._present
+        least = min(self.ledger.accounts(), key=lambda account: account.remaining)
+        spent, left = least.texts(self.ledger.budget)
+        budget = Budget(**self._settings["budget"])
+        return StudyState(
+            asked=self.asked,
+            horizon=self.horizon,
+            budget=str(self.ledger.budget),
+            release_budget=str(budget),
+            counted_in=measured_in(self.ledger.budget),
+            spent=self.ledger.spent,
+            remaining=self.ledger.remaining,
+            spent_text=spent,
+            left_text=left,
+            closed=present.closed is not None,
+            released=self.finished,
+            unit=self.unit,
+            passes=1,
+            planned_passes=1,
+            epoch=present.number,
+            epochs=len(self.sizes),
+        )
+
+    # -- rounds ------------------------------------------------------------------------------------
+
+    def _ask(self, points: Floats, users: Any) -> list[Decision]:
+        names = require_users(users, self.unit, len(points))
+        keys = [None] * len(points) if names is None else [user_key(name) for name in names]
+        rng = self._rng or np.random.default_rng()
+        while True:
+            number = self._present.number
+            law = self._law(number)
+            actions, modes = law.draw_modes(points, rng)
+            propensities = law.propensities(points, actions, modes)
+            rounds = [
+                Round(points[i], actions[i], MODES[modes[i]], *propensities[i], keys[i])
+                for i in range(len(points))
+            ]
+            asked = self._epochs.ask(number, rounds)
+            if asked is not None:
+                break
+        columns = self.problem.actions.decode(actions)
+        decisions = []
+        for i, (id, epoch) in enumerate(asked):
+            action = {name: item(column[i]) for name, column in columns.items()}
+            decisions.append(
+                Decision(id, action, rounds[i].propensity, rounds[i].mode, epoch, rounds[i].density)
+            )
+        return decisions
+
+    def _tell(self, rewards: dict[str, float | None]) -> None:
+        self._epochs.tell(rewards)
+
+    def advance(self, *, early: bool = False, progress: Progress = silent) -> Advance:
+        """Closes the present epoch if it is full and its rewards were waited for, SPENDS its budget,
+        and opens the next one. Otherwise it says what is missing.
+
+        With `early` an epoch is closed that is not full. It may be killed anywhere and called again,
+        here or in another process: what was released stays released, and nothing is charged twice.
+        """
+        present = self._present
+        if present.released is not None and present.number >= len(self.sizes):
+            raise StateError(
+                "the last epoch of this study was released: go on with study.extend(rounds=...)."
+            )
+        if present.closed is None:
+            missing = self._missing(present, early)
+            if missing:
+                return Advance(False, present.number, missing)
+            self._epochs.close(present.number, self.asked)
+            present = self._present
+        policy = self._released(present, progress)
+        following = None
+        if present.number < len(self.sizes):
+            following = self._following(present, policy, progress)
+        self._epochs.release(present.number, files.dump(policy), following)
+        if following is None:
+            return Advance(True, present.number, finished=True)
+        return Advance(True, self._present.number)
+
+    def _missing(self, present: EpochRow, early: bool) -> str:
+        asked = self.asked
+        if asked < present.end and not early:
+            return f"{asked - present.first:,} of {present.size:,} rounds were asked"
+        if asked <= present.first:
+            return "no round was asked yet"
+        ready = self._epochs.last_asked(min(asked, present.end)) + self.wait.total_seconds()
+        left = ready - self._epochs.clock()
+        if left > 0:
+            return f"rewards are waited for, {_duration(left)} more"
+        return ""
+
+    def _released(self, epoch: EpochRow, progress: Progress) -> Policy:
+        """The policy of an epoch that is closed: released, or what was released before."""
+        design = self._design(epoch)
+        cohort = cohort_of(epoch.number, epoch.first, design.horizon)
+        self.ledger.add_cohort(cohort)
+
+        def collect(design: Design) -> Statistic:
+            statistic = design.statistic(cohort=cohort)
+            for start, rows in self._epochs.rounds(epoch.first, epoch.end):
+                users = [row.user for row in rows] if self.unit == "user" else None
+                statistic.add_points(joint_points(rows), rewards_of(rows), users, first=start)
+                progress("adding rounds", statistic.records, epoch.size)
+            return statistic
+
+        def following(policy: Policy) -> Design:
+            number = len(policy.releases) + 1
+            kept = self._epochs.design_of_pass(epoch.number, number)
+            if kept is None:
+                made = refine(policy, progress=progress)
+                kept = self._epochs.keep_design_of_pass(
+                    epoch.number, number, (made.facts(), made.arrays())
+                )
+            return Design.restore(design.problem, *kept)
+
+        policy = release_passes(
+            design, collect, release_on(self.ledger, f"epoch {epoch.number}"), following
+        )
+        about = epoch_facts(policy, epoch.number)
+        return replace(policy, facts=policy.facts | {"epoch": about})
+
+    def _following(self, present: EpochRow, policy: Policy, progress: Progress) -> NewEpoch:
+        """The next epoch, whose play and design depend on what was released so far."""
+        number = present.number + 1
+        size = self.sizes[number - 1]
+        early = min(max(self.asked - present.end, 0), size)
+        rng = self._rng or np.random.default_rng()
+        learned = Learned.of(policy.posterior, rng)
+        shares = Shares(**self._settings["shares"])
+        law = EpochPlay(self._problem, shares, learned, self._baseline)
+        design = next_epoch(
+            policy,
+            _mixed(law, self._law(present.number), early, size),
+            cohort_of(number, present.end, size),
+            budget=Budget(**self._settings["budget"]),
+            rng=rng,
+            progress=progress,
+        )
+        return NewEpoch(
+            number=number,
+            first=present.end,
+            size=size,
+            early=early,
+            law=(law.facts(), law.arrays()),
+            design=(design.facts(), design.arrays()),
+        )
+
+    def extend(
+        self, *, rounds: int, epochs: int | Sequence[int] = 1, progress: Progress = silent
+    ) -> None:
+        """Adds so many rounds in further epochs. Each person counts in one epoch, as before."""
+        sizes = epoch_sizes(rounds, epochs)
+        present = self._present
+        finished = self.finished
+        self._epochs.extend(sizes)
+        if finished:
+            policy = self._released(present, progress)  # what was released before: free
+            following = self._following(present, policy, progress)
+            self._epochs.release(present.number, files.dump(policy), following)
+
+    def export(self, path: str | Path) -> Path:
+        """Writes the rounds of closed epochs to a Parquet file, with their propensities. PRIVATE:
+        for their owner."""
+        closed = [row for row in self._epochs.epochs() if row.closed is not None]
+        if not closed:
+            raise StateError("no epoch of this study is closed yet: there is nothing to export.")
+        pages = self._epochs.rounds(0, closed[-1].end)
+        return write_rounds(path, self._problem, closed, (rows for _, rows in pages))
+
+    # -- laws and designs --------------------------------------------------------------------------
+
+    def _law(self, number: int) -> EpochPlay:
+        """How an epoch is played. Laws do not change once they are written down."""
+        if number not in self._laws:
+            self._laws[number] = EpochPlay.restore(
+                self._problem, *self._epochs.law(number), self._baseline
+            )
+        return self._laws[number]
+
+    def _design(self, epoch: EpochRow) -> Design:
+        law = self._law(epoch.number)
+        problem = self._problem
+        play: PlayLaw = law
+        if epoch.number > 1:
+            play = _mixed(law, self._law(epoch.number - 1), epoch.early, self._planned(epoch))
+        if epoch.number > 1 or not law.uniform:
+            problem = replace(problem, play=play)
+        return Design.restore(problem, *self._epochs.design(epoch.number))
+
+    def _planned(self, epoch: EpochRow) -> int:
+        """The size that an epoch was opened with; it may have been closed early."""
+        return int(self._epochs.settings()["sizes"][epoch.number - 1])
+
+    # -- what only a study with one release can do -------------------------------------------------
+
+    def release(self, budget: Budget | None = None, *, progress: Progress = silent) -> Policy:
+        """A study in epochs is released by `advance`."""
+        raise StateError("this study goes on in epochs: call advance(), and look at study.policy.")
+
+    def release_decision(self, context: Any, **options: Any) -> Any:
+        """A study in epochs has no single decisions: its budget is for releases alone."""
+        raise StateError(
+            "this study goes on in epochs, without single decisions: use study.policy."
+        )
+
+    def plan(self, budget: Budget | None = None, *, progress: Progress = silent) -> Any:
+        """Plans of studies in epochs are made before them, by `tacit.plan`."""
+        raise StateError(
+            "this study goes on in epochs: study.history says what it was worth so far."
+        )
+
+    @property
+    def receipt(self) -> dict[str, Any] | None:
+        """The receipt of the policy that was released last, if one was."""
+        try:
+            return self.policy.receipt
+        except StateError:
+            return None
+
+
+def _mixed(law: EpochPlay, before: EpochPlay, early: int, size: int) -> PlayLaw:
+    """The play of an epoch of which so many rounds were asked before it was opened."""
+    if not early:
+        return law
+    return Mixture((before, law), (early / size, 1.0 - early / size))
+
+
+def _baseline_facts(baseline: PlayLaw | None) -> dict[str, Any] | None:
+    """A baseline as plain data. A function of somebody's own, or a policy, is named only."""
+    if baseline is None:
+        return None
+    try:
+        spec = baseline.spec()
+        load_law(json.loads(json.dumps(spec)))
+    except (NotWritable, InputError, TypeError):
+        return {"name": baseline.description}
+    return {"name": baseline.description, "spec": spec}
+
+
+def _restored_baseline(kept: dict[str, Any] | None, given: Any, problem: Problem) -> PlayLaw | None:
+    if kept is None:
+        return None
+    if "spec" in kept:
+        return load_law(kept["spec"]).on(problem.actions)
+    if given is None:
+        raise InputError(
+            f"this study has a baseline ({kept['name']}) that no database holds: open it in Python "
+            "with Study.open(url, baseline=...)."
+        )
+    return as_baseline(given).on(problem.actions)
+
+
+def _duration(seconds: float) -> str:
+    """In words: "3 days", "5 minutes"."""
+    for unit, length in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} seconds"
