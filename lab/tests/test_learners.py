@@ -73,6 +73,7 @@ def test_every_row_of_the_literature_is_here() -> None:
     assert set(LEARNERS) == {
         "tacit",
         "tacit-once",
+        "tacit-epochs",
         "tacit-pure",
         "usca",
         "linucb-tree",

@@ -186,7 +186,7 @@ def test_each_cohort_spends_the_whole_budget_on_its_own_people(tmp_path: Path) -
     ]
     for policy in policies:
         assert policy.guarantee.epsilon == pytest.approx(1.0, rel=1e-6)
-        assert "each record counting in one cohort" in str(policy.guarantee)
+        assert "each person counts in one epoch" in str(policy.guarantee)
     assert [account.remaining for account in ledger.accounts()] == [0, 0]
     assert ledger.spent == pytest.approx(BUDGET.gaussian)
     with pytest.raises(BudgetError, match="of cohort 'second'"):

@@ -53,7 +53,7 @@ def decode(releases: Sequence[Release]) -> Posterior:
     _require_same_weights(releases)
     design = releases[-1].design
     people = by_people(releases)
-    groups = [GroupObservation(each.observation) for each in design.earlier]
+    groups = [GroupObservation(each.observation, each.features) for each in design.earlier]
     groups += [observe(passes) for passes in people]
     seen = together(groups)
     if design.problem.generator is None and design.problem.contexts.dimension > 1:
@@ -69,14 +69,9 @@ def decode(releases: Sequence[Release]) -> Posterior:
 
 
 def observe(passes: Sequence[ReleaseParts]) -> GroupObservation:
-    """What the passes over the same people say, whatever the gain is: sums are linear in it, and
-    their noise does not depend on it."""
+    """What the passes over the same people say, whatever the gain is."""
     group = _Group(passes)
-    split = [
-        replace(whole, b=np.column_stack([without.b, whole.b - without.b]))
-        for without, whole in zip(group.observations(0.0), group.observations(1.0), strict=True)
-    ]
-    return GroupObservation.of(split)
+    return GroupObservation.of(group.observations(0.0), group.observations(1.0))
 
 
 def together(groups: Sequence[GroupObservation], gain: float = 1.0) -> WhitenedObservation:

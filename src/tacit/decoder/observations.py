@@ -77,28 +77,45 @@ class LinearObservation:
 class GroupObservation:
     """What all releases about one group of people say together, for every gain `g`:
 
-        z0 + g z1 = [g A, a] (theta, level) + noise of unit covariance
+        z0 + g z1 = [g A + w m', a] (theta, level) + noise of unit covariance
 
-    where `rows` is [A, a, z0, z1], rotated to a triangle. The gain is by how much more the reward
-    function shows than it would if columns did not depend on each other (see `decode`).
+    where `rows` is [A, a, w, z0, z1], rotated to a triangle, and m = `features` is the sum of the
+    features of the records. The gain is by how much more influences show of the reward function
+    than they would if columns did not depend on each other (see `decode`). The sum of rewards,
+    which comes in by `w`, has none.
     """
 
     rows: Floats
+    features: Floats
 
     @classmethod
-    def of(cls, passes: Sequence[LinearObservation]) -> GroupObservation:
-        """From passes over the same people, whose `b` have two columns, for z0 and z1."""
+    def of(
+        cls, without: Sequence[LinearObservation], whole: Sequence[LinearObservation]
+    ) -> GroupObservation:
+        """From passes over the same people, read with a gain of 0 and of 1: sums are linear in the
+        gain, and their noise does not depend on it."""
+        rank = whole[0].G.shape[1] - 1
+        features = np.zeros(rank)
+        split = []
+        for nothing, all_of_it in zip(without, whole, strict=True):
+            summed = np.zeros(len(all_of_it.b))
+            if len(summed) > rank:
+                summed[-1] = 1.0
+                features = nothing.G[-1, :-1]
+            G = np.column_stack([(all_of_it.G - nothing.G)[:, :-1], all_of_it.G[:, -1], summed])
+            b = np.column_stack([nothing.b, all_of_it.b - nothing.b])
+            split.append(replace(all_of_it, G=G, b=b))
         parts = []
-        for each in innovations(passes):
+        for each in innovations(split):
             R = linalg.cholesky(each.N)
             parts.append(linalg.solve_lower(R, np.hstack([each.G, each.b])))
-        return cls(np.linalg.qr(np.vstack(parts), mode="r"))
+        return cls(np.asarray(np.linalg.qr(np.vstack(parts), mode="r")), features)
 
     def at(self, gain: float = 1.0) -> WhitenedObservation:
         """The observation at one gain."""
-        A = self.rows[:, :-2].copy()
-        A[:, :-1] *= gain
-        return WhitenedObservation(A, self.rows[:, -2] + gain * self.rows[:, -1])
+        A = gain * self.rows[:, :-4] + np.outer(self.rows[:, -3], self.features)
+        z = self.rows[:, -2] + gain * self.rows[:, -1]
+        return WhitenedObservation(np.column_stack([A, self.rows[:, -4]]), z)
 
 
 def innovations(passes: Sequence[LinearObservation]) -> list[LinearObservation]:

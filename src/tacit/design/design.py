@@ -354,9 +354,10 @@ class Design:
     def arrays(self) -> dict[str, Floats]:
         """What goes with `facts()`: what has to be kept to have this design again."""
         found = self.own_arrays()
-        for kind, parts in (("previous", self.previous), ("earlier", self.earlier)):
-            for i, part in enumerate(parts):
-                found |= {f"{kind}_{i}_{name}": array for name, array in part.arrays().items()}
+        parts = {f"previous_{i}_": release.arrays() for i, release in enumerate(self.previous)}
+        parts |= {f"earlier_{i}_": each.arrays() for i, each in enumerate(self.earlier)}
+        for prefix, arrays in parts.items():
+            found |= {prefix + name: array for name, array in arrays.items()}
         return found
 
     def own_facts(self) -> dict[str, Any]:
@@ -409,13 +410,14 @@ class Design:
             for i, kept in enumerate(facts["earlier"])
         )
         cohort = None if facts["cohort"] is None else Cohort(**facts["cohort"])
-        whose = {"cohort": cohort, "earlier": earlier}
         previous: tuple[Release, ...] = ()
         for i, kept in enumerate(facts["previous"]):
             own = _under(arrays, f"previous_{i}_")
-            design = replace(cls._restore(problem, kept["design"], own, previous), **whose)
+            design = cls._restore(problem, kept["design"], own, previous)
+            design = replace(design, cohort=cohort, earlier=earlier)
             previous = (*previous, Release.restore(design, kept, own))
-        return replace(cls._restore(problem, facts, arrays, previous), **whose)
+        design = cls._restore(problem, facts, arrays, previous)
+        return replace(design, cohort=cohort, earlier=earlier)
 
     @classmethod
     def _restore(

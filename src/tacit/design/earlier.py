@@ -15,13 +15,15 @@ from tacit.residual.reward_law import NoiseEstimate, ToldRewards
 class Earlier:
     """All releases about the people of one epoch, summed up. Public.
 
-    `observation` is a triangular matrix, `tacit.decoder.GroupObservation.rows`: a study that goes
-    on for ever keeps as many numbers of each epoch, whatever was released in it.
+    `observation` and `features` are a triangular matrix and a vector, those of
+    `tacit.decoder.observations.GroupObservation`: a study that goes on for ever keeps as many
+    numbers of each epoch, whatever was released in it.
     """
 
     people: str  # the name of their cohort
     records: float  # those that could be used
     observation: Floats
+    features: Floats
     rewards: ToldRewards
     noise: tuple[NoiseEstimate, ...]  # of their rewards around the reward function
     mean_square: float  # of what records added in the last pass
@@ -45,7 +47,7 @@ class Earlier:
 
     def arrays(self) -> dict[str, Array]:
         """What goes with `facts()`."""
-        found = {"observation": self.observation}
+        found = {"observation": self.observation, "features": self.features}
         if self.counts is not None:
             found["counts"] = self.counts
         if self.rewards.histogram is not None:
@@ -63,5 +65,6 @@ class Earlier:
             noise=tuple(NoiseEstimate(**each) for each in facts["noise"]),
             guarantee=Guarantee(**facts["guarantee"]),
             observation=arrays["observation"],
+            features=arrays["features"],
             counts=arrays.get("counts"),
         )

@@ -8,7 +8,7 @@ import numpy as np
 
 from tacit.core import Budget, Cohort
 from tacit.design import Design, DesignOptions
-from tacit.design.choices import choose_landmarks, default_rank, most_levels, tune
+from tacit.design.choices import choose_landmarks, default_rank, most_levels, pass_budget, tune
 from tacit.epochs.play import EpochPlay
 from tacit.epochs.summary import sum_up
 from tacit.play import PlayLaw
@@ -39,13 +39,14 @@ def first_epoch(
 ) -> Design:
     """The design of the first pass over the people of the first epoch. Public.
 
-    Its landmarks are made for all `horizon` rounds of the study: later epochs keep them.
+    Its landmarks are those of a study of one epoch with all `horizon` rounds: later epochs keep
+    them.
     """
     options = options or DesignOptions()
     if options.landmarks is None:
         tau = options.tau
         if tau is None:
-            tau = tune(problem, horizon, budget, options, rng)
+            tau = tune(problem, horizon, pass_budget(budget, FIRST_PASSES), options, rng)
         rank = options.rank or default_rank(horizon, most_levels(problem))
         landmarks = choose_landmarks(problem, tau / horizon, rank, rng)
         options = replace(options, landmarks=landmarks)

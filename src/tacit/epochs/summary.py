@@ -24,10 +24,12 @@ def sum_up(policy: Policy, rng: Rng) -> Earlier:
     releases = policy.releases
     passes = by_people(releases)[-1]
     counts = ContextCounts.pooled(passes)
+    observed = observe(passes)
     return Earlier(
         people=releases[-1].people,
         records=passes[-1].records,
-        observation=observe(passes).rows,
+        observation=observed.rows,
+        features=observed.features,
         rewards=told_rewards(passes[0]),
         noise=noise_estimates(policy, passes, rng),
         mean_square=added_square(passes[-1]),

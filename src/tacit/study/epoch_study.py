@@ -53,13 +53,13 @@ from tacit.study.study import Decision, Study, item, require_users
 class EpochOptions:
     """How a study in epochs goes on.
 
-    `epochs` is how many there are, or their sizes. `shares` are those of the traffic from the second
-    epoch on, and `baseline` is what its control share plays. `wait` is how long after the last
-    round of an epoch its rewards are waited for.
+    `epochs` is how many there are, or their sizes. `shares` are those of the traffic from the
+    second epoch on, and `baseline` is what its control share plays. `wait` is how long after the
+    last round of an epoch its rewards are waited for.
     """
 
-    epochs: int | Sequence[int] = 4
-    shares: Shares = Shares()
+    epochs: int | Sequence[int]
+    shares: Shares
     baseline: Any = None
     wait: timedelta = timedelta(0)
 
@@ -311,11 +311,12 @@ class EpochStudy(Study):
         self._epochs.tell(rewards)
 
     def advance(self, *, early: bool = False, progress: Progress = silent) -> Advance:
-        """Closes the present epoch if it is full and its rewards were waited for, SPENDS its budget,
-        and opens the next one. Otherwise it says what is missing.
+        """Closes the present epoch if it is full and its rewards were waited for, SPENDS its
+        budget, and opens the next one. Otherwise it says what is missing.
 
-        With `early` an epoch is closed that is not full. It may be killed anywhere and called again,
-        here or in another process: what was released stays released, and nothing is charged twice.
+        With `early` an epoch is closed that is not full. It may be killed anywhere and called
+        again, here or in another process: what was released stays released, and nothing is charged
+        twice.
         """
         present = self._present
         if present.released is not None and present.number >= len(self.sizes):
@@ -331,7 +332,7 @@ class EpochStudy(Study):
         policy = self._released(present, progress)
         following = None
         if present.number < len(self.sizes):
-            following = self._following(present, policy, progress)
+            following = self._next(present, policy, progress)
         self._epochs.release(present.number, files.dump(policy), following)
         if following is None:
             return Advance(True, present.number, finished=True)
@@ -351,8 +352,9 @@ class EpochStudy(Study):
 
     def _released(self, epoch: EpochRow, progress: Progress) -> Policy:
         """The policy of an epoch that is closed: released, or what was released before."""
-        design = self._design(epoch)
-        cohort = cohort_of(epoch.number, epoch.first, design.horizon)
+        # An epoch that was closed early holds fewer rounds than its design was made for.
+        cohort = cohort_of(epoch.number, epoch.first, epoch.size)
+        design = replace(self._design(epoch), cohort=cohort)
         self.ledger.add_cohort(cohort)
 
         def collect(design: Design) -> Statistic:
@@ -371,7 +373,7 @@ class EpochStudy(Study):
                 kept = self._epochs.keep_design_of_pass(
                     epoch.number, number, (made.facts(), made.arrays())
                 )
-            return Design.restore(design.problem, *kept)
+            return replace(Design.restore(design.problem, *kept), cohort=cohort)
 
         policy = release_passes(
             design, collect, release_on(self.ledger, f"epoch {epoch.number}"), following
@@ -379,7 +381,7 @@ class EpochStudy(Study):
         about = epoch_facts(policy, epoch.number)
         return replace(policy, facts=policy.facts | {"epoch": about})
 
-    def _following(self, present: EpochRow, policy: Policy, progress: Progress) -> NewEpoch:
+    def _next(self, present: EpochRow, policy: Policy, progress: Progress) -> NewEpoch:
         """The next epoch, whose play and design depend on what was released so far."""
         number = present.number + 1
         size = self.sizes[number - 1]
@@ -415,7 +417,7 @@ class EpochStudy(Study):
         self._epochs.extend(sizes)
         if finished:
             policy = self._released(present, progress)  # what was released before: free
-            following = self._following(present, policy, progress)
+            following = self._next(present, policy, progress)
             self._epochs.release(present.number, files.dump(policy), following)
 
     def export(self, path: str | Path) -> Path:

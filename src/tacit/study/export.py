@@ -47,7 +47,7 @@ def _columns(problem: Problem, epochs: Sequence[EpochRow], rows: Any) -> dict[st
     found: dict[str, Any] = {}
     for domain, part in ((problem.contexts, points[:, at:]), (problem.actions, points[:, :at])):
         known = np.where(np.isfinite(part), part, 0.5)
-        missing = ~np.isfinite(part).all(axis=1)
+        missing = [bool(np.isnan(row).any()) for row in part]
         for name, column in domain.decode(known).items():
             values = [None if gone else value for gone, value in zip(missing, column, strict=True)]
             found[name] = pa.array(_plain(values))

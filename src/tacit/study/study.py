@@ -42,8 +42,8 @@ class Decision:
 
     `propensity` is how likely the action was: a probability, or a density in the user's units where
     `density` is true. In a study in epochs `mode` says by which part of the law it was played, and
-    `epoch` in which epoch the round counts; None if it counts in none, because its user counts in an
-    earlier one.
+    `epoch` in which epoch the round counts; None if it counts in none, because its user counts in
+    an earlier one.
     """
 
     id: str
@@ -106,9 +106,9 @@ class Study:
         epoch, which spends the whole budget because each person counts in one epoch, and the next
         is played by what was learned. From the second one on a share `explore` of the rounds is
         played uniformly, `exploit` by the policy's own decision, `control` by a public `baseline`
-        (an action, a policy, a function of contexts), and the rest by Thompson sampling. An epoch is
-        released at the earliest when `wait` has passed since its last round. `passes` are then those
-        of the first epoch's release alone, which are two.
+        (an action, a policy, a function of contexts), and the rest by Thompson sampling. An epoch
+        is released at the earliest when `wait` has passed since its last round. The first one reads
+        its rounds twice, and later ones once, whatever `passes` says.
         """
         if problem.play is not None:
             raise InputError(
@@ -274,8 +274,8 @@ class Study:
         self._store.tell(rewards)
 
     def advance(self, *, early: bool = False, progress: Progress = silent) -> Advance:
-        """Releases the study if all of its rounds were asked, or with `early` in any case; otherwise
-        it says what is missing. A study in epochs then opens the next one."""
+        """Releases the study if all of its rounds were asked, or with `early` in any case.
+        Otherwise it says what is missing. A study in epochs then opens the next one."""
         asked = self.asked
         if asked < self.horizon and not early and not self._store.closed():
             return Advance(False, 1, f"{asked:,} of {self.horizon:,} rounds were asked")

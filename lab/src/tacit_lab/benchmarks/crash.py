@@ -311,7 +311,7 @@ def study_episode(url: str, folder: Path, kills: int, rng: random.Random) -> Res
     lines = hunt(lambda notes, seed: study_for_ever(url, notes, seed), folder, kills, rng)
     seconds = time.perf_counter() - begun
 
-    columns = store._rounds.c
+    columns = store.rounds_table.c
     query = select(columns.number, columns.id, columns.told, columns.reward).order_by(
         columns.number
     )
