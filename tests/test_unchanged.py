@@ -1,7 +1,7 @@
 """The same data, seeds and options give the same released numbers and policies as before.
 
-"Before" is the decoder that averages over scales and kinds of kernels: released numbers
-and policies of earlier ones were others.
+"Before" is the decoder that averages over scales, kinds of kernels, and sums of their bumps:
+policies of earlier ones were others.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 `python tests/unchanged.py` writes today's numbers to tests/unchanged.json. Do that only when
 results are meant to change, and say so in the changelog. The stored numbers are those of the
-decoder in which the level of rewards is a parameter of its own.
+decoder that also tries sums of a kernel's bumps.
 """
 
 from __future__ import annotations

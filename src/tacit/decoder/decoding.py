@@ -28,6 +28,7 @@ from tacit.design import Design, Release
 from tacit.errors import InputError
 from tacit.kernels.ard import action_lengthscales, lengthscales
 from tacit.numerics import linalg
+from tacit.problem import Problem
 
 # The prior variance of the level of rewards in [-1, 1]: it says nothing that a release does not
 # say better.
@@ -42,6 +43,8 @@ GAINS = (2.0, 4.0, 8.0, 16.0)
 CLEARLY_BETTER = 3.0
 # Kinds of kernels that explain the release worse than the best by so many nats are left out.
 UNLIKELY = 3.0
+# Points where reward functions that are sums of bumps have them.
+BUMPS = 2048
 
 
 def decode(releases: Sequence[Release]) -> Posterior:
@@ -159,6 +162,13 @@ def _require_same_weights(releases: Sequence[Release]) -> None:
             )
 
 
+def _everywhere(problem: Problem) -> Floats:
+    """Joint points spread evenly over actions and contexts: public coins, the same every time."""
+    rng = np.random.default_rng(0)
+    actions = problem.actions.sample_points(BUMPS, rng)
+    return np.hstack([actions, problem.contexts.sample_points(BUMPS, rng)])
+
+
 def _posterior(design: Design, seen: WhitenedObservation, mean_square: float) -> Posterior:
     """The posterior of f = l + phi' theta with the prior that explains the observation best."""
     U = design.features.U
@@ -170,11 +180,11 @@ def _posterior(design: Design, seen: WhitenedObservation, mean_square: float) ->
     kernels = kinds(problem.k, problem.dimension)
     actions = action_lengthscales(kernels[0], problem.actions.dimension)
     level = Level(a, LEVEL_VARIANCE)
-    fits = candidates(kernels, U, M, z, level, actions)
+    fits = candidates(kernels, U, M, z, level, actions, _everywhere(problem))
     best = max(fits, key=lambda fit: fit.evidence)
     likely = [fit for fit in fits if fit.evidence > best.evidence - UNLIKELY]
     found = mixture(
-        [over_scales(fit.kernel(U, U), M, z, level) for fit in likely],
+        [over_scales(fit.covariance(U), M, z, level) for fit in likely],
         [fit.evidence for fit in likely],
     )
     inverse = linalg.solve_upper(L, linalg.solve_lower(L, np.eye(len(L))))  # Kuu^-1

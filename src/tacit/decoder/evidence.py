@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 
 from tacit._typing import Floats
 from tacit.kernels import Kernel
@@ -43,15 +43,40 @@ STEPS = 40
 FEW_STEPS = 12
 # another kind of kernel must explain the release better than the problem's own by so many nats
 PREFERENCE = 2.0
+# Lengthscales of bumps, as multiples of those of the draws that explain the release best: a sum of
+# bumps changes more slowly than a draw with the same lengthscales.
+SHORTER = 0.8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Fit:
-    """The kernel and scale that explain the released vector best."""
+    """The prior that explains the released vector best: draws from a kernel at some scale, or sums
+    of its bumps at the points `bumps`."""
 
     kernel: Kernel
     scale: float
     evidence: float  # log density of the release and of the hyperparameters, up to a constant
+    bumps: Floats | None = None
+
+    def covariance(self, U: Floats) -> Floats:
+        """Of the reward function on `U`, up to the scale."""
+        if self.bumps is None:
+            return np.asarray(self.kernel(U, U))
+        return bump_covariance(self.kernel, U, self.bumps)
+
+
+def bump_covariance(kernel: Kernel, U: Floats, P: Floats) -> Floats:
+    """The covariance on `U` of f = sum_j a_j k(., p_j) with independent a_j, scaled to a mean
+    variance of 1.
+
+    Such an f lies in the space of functions of the kernel, as USCA assumes of rewards, and draws
+    from the kernel do not: it is smoother, and varies less near the ends of the domain, beyond
+    which there are no bumps.
+    """
+    k = np.asarray(kernel(U, P))
+    K = k @ k.T
+    # Where no bump reaches any of `U`, nothing varies.
+    return K / max(float(np.mean(np.diag(K))), np.finfo(float).tiny)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +138,24 @@ class Evidence:
             -float(best.fun),
         )
 
+    def fit_bumps(self, kernel: Kernel, lengths: Floats, P: Floats) -> Fit:
+        """Sums of bumps with these lengthscales, whose prior is centred at those of `kernel`; of
+        the scales the one that explains the release best."""
+        bump = with_lengthscales(kernel, lengths.tolist())
+        S = self.M @ bump_covariance(bump, self.U, P) @ self.M.T
+        fixed = self.level.covariance + np.eye(len(S))
+        off = np.log(lengths / np.array(lengthscales(kernel))) / LENGTH_WIDTH
+
+        def loss(log_scale: float) -> float:
+            R = linalg.cholesky(np.exp(log_scale) * S + fixed)
+            u = linalg.solve_lower(R, self.z)
+            penalty, _ = _prior(np.append((log_scale - np.log(SCALE_GUESS)) / SCALE_WIDTH, off))
+            return 0.5 * float(u @ u) + float(np.log(np.diag(R)).sum()) + penalty
+
+        lowest = np.log(SCALE_GUESS) - 4 * SCALE_WIDTH
+        best = minimize_scalar(loss, bounds=(lowest, 0.0), options={"xatol": 0.05})
+        return Fit(bump, float(np.exp(best.x)), -float(best.fun), P)
+
     def _negative(self, kernel: Kernel, x: Floats) -> tuple[float, Floats]:
         """-log N(z; 0, C), C = I + v M K M' + o a a', and its gradient in log v and the log
         lengthscales.
@@ -143,9 +186,16 @@ def _prior(off: Floats) -> tuple[float, Floats]:
 
 
 def candidates(
-    kernels: Sequence[Kernel], U: Floats, M: Floats, z: Floats, level: Level, actions: int = 0
+    kernels: Sequence[Kernel],
+    U: Floats,
+    M: Floats,
+    z: Floats,
+    level: Level,
+    actions: int = 0,
+    bumps: Floats | None = None,
 ) -> list[Fit]:
-    """The best of each of several kernels with as many lengthscales, the problem's own first.
+    """The best of each of several kernels with as many lengthscales, the problem's own first; then
+    sums of bumps of that one, if points for them are given.
 
     The evidence may have several peaks, so the search for the own kernel begins at three places.
     """
@@ -159,6 +209,10 @@ def candidates(
     for other in kernels[1:]:
         fit = evidence.fit(other, start, FEW_STEPS)
         found.append(replace(fit, evidence=fit.evidence - PREFERENCE))
+    if bumps is not None:
+        stated = np.array(lengthscales(own))
+        learned = SHORTER * np.array(lengthscales(first.kernel))
+        found += [evidence.fit_bumps(own, lengths, bumps) for lengths in (stated, learned)]
     return found
 
 
