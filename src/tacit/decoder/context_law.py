@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -157,6 +159,20 @@ def points_given(design: Design, counts: ContextCounts) -> Floats | None:
     Where the problem has a generator, its contexts are weighted to agree with the counts, together
     with some that only the counts know of. None where the generator agrees with the counts already.
     """
+    known = (counts.counts.tobytes(), counts.noise, counts.records)
+    kept = _LAST_POINTS.get(design)
+    if kept is None or kept[0] != known:
+        kept = (known, _points_given(design, counts))
+        _LAST_POINTS[design] = kept
+    return kept[1]
+
+
+# The last points of each design: a policy asks for the same ones several times, and actions that
+# are played by a policy take long to draw.
+_LAST_POINTS: WeakKeyDictionary[Design, tuple[Any, Floats | None]] = WeakKeyDictionary()
+
+
+def _points_given(design: Design, counts: ContextCounts) -> Floats | None:
     problem = design.problem
     cells = design.layout.cells
     sample = design.generator_sample

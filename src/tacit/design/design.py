@@ -24,6 +24,7 @@ from tacit.design.earlier import Earlier
 from tacit.design.features import Features, KernelMap, Moments, shrinkage
 from tacit.design.layout import Layout
 from tacit.design.options import DesignOptions, require_rounds
+from tacit.design.public import public_total
 from tacit.design.release import Release
 from tacit.errors import InputError
 from tacit.kernels import one_by_one, sees_batches
@@ -169,12 +170,16 @@ class Design:
 
         It has the same landmarks. `tacit.epochs` chooses the rest.
         """
+        coins = _generator(rng)
+        # Drawn once for all that is made of them: decisions of a committee take long.
+        points = problem.public_points(public_total(self.rank) // 2, coins)
         options = replace(
-            options, landmarks=self.features.U, context_share=self.layout.context_share
+            options,
+            landmarks=self.features.U,
+            context_share=self.layout.context_share,
+            public_points=points,
         )
-        parts = assemble(
-            problem, horizon, budget, _generator(rng), options, progress, residual=residual
-        )
+        parts = assemble(problem, horizon, budget, coins, options, progress, residual=residual)
         return replace(
             self,
             problem=problem,
