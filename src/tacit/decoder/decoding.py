@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from tacit.decoder.context_law import (
     moments_given,
     with_usable_records,
 )
+from tacit.decoder.drift import CHANGED, MOST_RETAINED, RETENTIONS, Prior, over_epochs
 from tacit.decoder.evidence import Level, candidates
 from tacit.decoder.kinds import kinds
 from tacit.decoder.observations import (
@@ -26,7 +27,7 @@ from tacit.decoder.parts import ReleaseParts, pooled
 from tacit.decoder.posterior import Posterior
 from tacit.design import Design, Release
 from tacit.errors import InputError
-from tacit.kernels.ard import action_lengthscales, lengthscales
+from tacit.kernels.ard import action_lengthscales, lengthscales, spread, with_lengthscales
 from tacit.numerics import linalg
 from tacit.problem import Problem
 
@@ -58,31 +59,81 @@ def decode(releases: Sequence[Release]) -> Posterior:
     people = by_people(releases)
     groups = [GroupObservation(each.observation, each.features) for each in design.earlier]
     groups += [observe(passes) for passes in people]
-    seen = together(groups)
-    if design.problem.generator is None and design.problem.contexts.dimension > 1:
-        evidence = _evidence(design, seen)
+    retentions = [each.retention for each in design.earlier[1:]]
+    if len(groups) > 1:
+        retentions.append(1.0)
+    surprising = any(parts.surprising for parts in people[-1])
+    stacked = _Stacked(design, groups, retentions, surprising=surprising)
+    posterior = stacked.posterior(added_square(people[-1][-1]))
+    return stacked.drifted(posterior) if design.earlier else posterior
+
+
+@dataclass(frozen=True, eq=False)
+class _Stacked:
+    """What groups of different people say together, one epoch after the other."""
+
+    design: Design
+    groups: Sequence[GroupObservation]
+    retentions: Sequence[float]  # lambda between each epoch and the next
+    prior: Prior | None = None  # of a new reward function, where some lambda is below 1
+    surprising: bool = False  # whether residuals of the last epoch are those of another world
+
+    @property
+    def possible(self) -> Sequence[float]:
+        """Values of lambda between the last two epochs that are tried."""
+        if self.surprising:
+            return [each for each in RETENTIONS if each < MOST_RETAINED]
+        return RETENTIONS
+
+    def seen(self, gain: float = 1.0) -> WhitenedObservation:
+        """In as many rows as there are weights."""
+        groups = [group.at(gain) for group in self.groups]
+        return over_epochs(groups, self.retentions, self.prior)
+
+    def best(self) -> WhitenedObservation:
+        """The same with the gain that explains the releases best."""
+        seen = self.seen()
+        problem = self.design.problem
+        if problem.generator is not None or problem.contexts.dimension <= 1:
+            return seen
+        evidence = _evidence(self.design, seen)
         for gain in GAINS:
-            other = together(groups, gain)
-            found = _evidence(design, other)
+            other = self.seen(gain)
+            found = _evidence(self.design, other)
             if found < evidence + CLEARLY_BETTER:
                 break
             seen = other
             evidence = found
-    return _posterior(design, seen, added_square(people[-1][-1]))
+        return seen
+
+    def posterior(self, mean_square: float) -> Posterior:
+        return _posterior(self.design, self.best(), mean_square)
+
+    def drifted(self, posterior: Posterior) -> Posterior:
+        """The posterior with the lambda between the last two epochs that explains the releases
+        best, given one without a change."""
+        L = self.design.features.L
+        problem = self.design.problem
+        own = spread(problem.k, problem.dimension)
+        kernel = with_lengthscales(own, list(posterior.lengthscales))
+        half = linalg.solve_lower(L, np.asarray(kernel(posterior.landmarks, posterior.landmarks)))
+        P = linalg.solve_lower(L, half.T)
+        prior = Prior(posterior.scale * P, posterior.scale)
+        tried = []
+        for retention in self.possible:
+            changed = replace(self, retentions=[*self.retentions[:-1], retention], prior=prior)
+            evidence = _evidence(self.design, changed.seen())
+            tried.append((evidence - (CHANGED if retention < 1.0 else 0.0), retention, changed))
+        _, retention, changed = max(tried, key=lambda each: each[0])
+        if all(each == 1.0 for each in changed.retentions):
+            return posterior
+        return replace(changed.posterior(posterior.mean_square), retention=retention)
 
 
 def observe(passes: Sequence[ReleaseParts]) -> GroupObservation:
     """What the passes over the same people say, whatever the gain is."""
     group = _Group(passes)
     return GroupObservation.of(group.observations(0.0), group.observations(1.0))
-
-
-def together(groups: Sequence[GroupObservation], gain: float = 1.0) -> WhitenedObservation:
-    """What groups of different people say together, in as many rows as there are weights."""
-    found = groups[0].at(gain).reduced()
-    for group in groups[1:]:
-        found += group.at(gain)
-    return found
 
 
 def added_square(parts: ReleaseParts) -> float:

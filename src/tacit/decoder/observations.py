@@ -22,8 +22,8 @@ MOST_CORRELATED = 0.98
 class WhitenedObservation:
     """z = A theta + noise of unit covariance. `z` may have several columns.
 
-    `rest` is the sum of squares of what no theta explains: how far observations contradict each
-    other.
+    `rest` is the sum of squares of what no theta explains, which is how far observations contradict
+    each other; less twice the log density of what whitening has cost.
     """
 
     A: Floats

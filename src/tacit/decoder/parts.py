@@ -13,6 +13,7 @@ from tacit.decoder.observations import LinearObservation
 from tacit.design import Design, Moments, Release
 from tacit.design.layout import Blocks
 from tacit.numerics import linalg
+from tacit.residual.clipping import clipping, secant_response
 
 # The mean square of rewards in [-1, 1] where none is released, and the least that is believed.
 USUAL_SQUARE = 0.2
@@ -20,6 +21,12 @@ LEAST_SQUARE = 0.01
 # What is tried where rewards have weights and their mean square is not released.
 SQUARES = 10
 SCALES = np.geomspace(0.003, 1.0, 6)  # prior variances of the reward function
+# Residuals whose mean square is this much larger than expected, and clearly so, in standard
+# deviations of the privacy noise, are those of another world.
+SURPRISE = 1.5
+CLEARLY = 4.0
+UNKNOWN_RESPONSE = 0.5  # of what such residuals say: the standard deviation of its error
+MOST_CLIPPED = 0.95  # of the mean square of residuals at the clip is what can be read of them
 UNKNOWN_PULL = 0.5  # of what users' sums are pulled by: the standard deviation of its error
 
 
@@ -78,6 +85,36 @@ class ReleaseParts:
         """The square of what influences times rewards are multiplied with in a row."""
         design = self.design
         return design.layout.influence_share / (design.max_weight * design.clip) ** 2
+
+    @cached_property
+    def surprising(self) -> bool:
+        """Whether residuals are clearly larger than it was expected of them: the world is not the
+        one of the releases before."""
+        residual = self.design.residual
+        if residual is None or not residual.deviation or self.sums.square is None:
+            return False
+        _, kept = clipping(residual.residual_clip / residual.deviation)
+        expected = kept * (residual.deviation / residual.residual_clip) ** 2
+        noise = self.block_noise("square") / self.records
+        return self.mean_square > SURPRISE * expected + CLEARLY * noise
+
+    def _kept_response(self, moments: Moments) -> float:
+        """What is left of the response of clipped residuals to a change of the reward function,
+        where they are larger than expected: 1 where they are not.
+
+        The released mean of rewards says by how much they are off on average, and the mean square
+        of residuals how far they are spread.
+        """
+        residual = self.design.residual
+        if residual is None or not self.surprising:
+            return 1.0
+        r = residual.residual_clip
+        weights = moments.cross[-1] / moments.cross[-1, -1]
+        t1 = np.append(self.design.features.L.T @ residual.weights, residual.level)
+        off = 0.0 if self.sums.mean is None else self.mean - float(weights @ t1)
+        square = r**2 * min(self.mean_square, MOST_CLIPPED)
+        response = secant_response(off, square, r)
+        return float(min(response / moments.cross[-1, -1], 1.0))
 
     @property
     def adds_rewards(self) -> bool:
@@ -168,9 +205,14 @@ class ReleaseParts:
         if residual is not None:
             r = residual.residual_clip
             t1 = np.append(self.design.features.L.T @ residual.weights, residual.level)
-            b = r * b + G @ t1 - shift
-            offset = residual.offset_std * everybody[:seen]
+            kept = self._kept_response(moments)
+            G = kept * G
+            shift = kept * shift
+            offset = kept * residual.offset_std * everybody[:seen]
             N = r**2 * N + np.outer(offset, offset) + np.outer(shift, shift)
+            if kept < 1.0:  # the size of what was clipped is hardly known
+                N += UNKNOWN_RESPONSE**2 * r**2 * np.outer(b, b)
+            b = r * b + G @ t1 - shift
         return LinearObservation(
             b=b,
             G=G,

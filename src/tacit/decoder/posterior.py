@@ -34,6 +34,8 @@ class Posterior:
     level_variance: float
     level_covariance: Floats  # with the weights
     advantage: bool = False
+    # lambda: the correlation with the reward function of the epoch before
+    retention: float = 1.0
 
     @property
     def rank(self) -> int:

@@ -368,7 +368,7 @@ class Design:
     def own_facts(self) -> dict[str, Any]:
         """The same without the releases before it."""
         residual = self.residual
-        numbers = ("level", "residual_clip", "error")
+        numbers = ("level", "residual_clip", "error", "deviation")
         return {
             "horizon": self.horizon,
             "budget": asdict(self.budget),

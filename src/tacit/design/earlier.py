@@ -30,6 +30,7 @@ class Earlier:
     guarantee: Guarantee  # to these people
     counts: Floats | None = None  # of contexts, in the cells of the layout
     count_noise: float = 0.0  # the standard deviation of the noise in one of them
+    retention: float = 1.0  # lambda: the correlation with the reward function before this epoch
 
     def facts(self) -> dict[str, Any]:
         """As plain data, without its arrays."""
@@ -41,6 +42,7 @@ class Earlier:
             "mean_square": self.mean_square,
             "guarantee": asdict(self.guarantee),
             "count_noise": self.count_noise,
+            "retention": self.retention,
             "rewards": rewards,
             "noise": [asdict(each) for each in self.noise],
         }
@@ -58,7 +60,10 @@ class Earlier:
     def restore(cls, facts: dict[str, Any], arrays: dict[str, Array]) -> Earlier:
         """The inverse of `facts()` and `arrays()`."""
         rewards = ToldRewards(**facts["rewards"], histogram=arrays.get("histogram"))
-        plain = {name: facts[name] for name in ("people", "records", "mean_square", "count_noise")}
+        plain = {
+            name: facts[name]
+            for name in ("people", "records", "mean_square", "count_noise", "retention")
+        }
         return cls(
             **plain,
             rewards=rewards,

@@ -34,6 +34,7 @@ def sum_up(policy: Policy, rng: Rng) -> Earlier:
         noise=noise_estimates(policy, passes, rng),
         mean_square=added_square(passes[-1]),
         guarantee=promise_of(releases),
+        retention=policy.posterior.retention,
         counts=None if counts is None else counts.counts,
         count_noise=0.0 if counts is None else counts.noise,
     )
@@ -51,6 +52,7 @@ def epoch_facts(policy: Policy, number: int) -> dict[str, Any]:
         "number": number,
         "mean_reward": (low + high) / 2 + half * told.mean,
         "mean_reward_std": half * math.sqrt(told.mean_noise**2 + sampling),
+        "drift": 1.0 - policy.posterior.retention**2,
         "expected": float(np.mean(_expected(policy))),
     }
 

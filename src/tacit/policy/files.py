@@ -47,6 +47,7 @@ def dump(policy: Policy) -> tuple[dict[str, Any], bytes]:
             "mean_square": posterior.mean_square,
             "level": posterior.level,
             "level_variance": posterior.level_variance,
+            "retention": posterior.retention,
             "lengthscales": list(posterior.lengthscales),
         },
         "candidates": policy.candidates,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,10 @@ CLOSER = 0.75  # of a clip is the next one that is tried
 # A clip above this share of the rewards' own range gains too little. Neither does one that says
 # less than that much more than a wider one: what clipping leaves is never known exactly.
 WORTHWHILE = 0.9
+LARGEST_VARIANCE = 4.0  # of residuals of rewards in [-1, 1]
+HALVINGS = 60
+NODES = 41
+SMALL = 0.05  # of a clip
 UNCERTAIN = 0.15  # what clipping leaves must be known up to this share of it
 
 
@@ -52,6 +57,40 @@ def clipping(deviations: float) -> tuple[float, float]:
     density = math.exp(-(deviations**2) / 2.0) / math.sqrt(2.0 * math.pi)
     square = inside - 2.0 * deviations * density + deviations**2 * (1.0 - inside)
     return inside, square
+
+
+def unclipped_variance(square: float, residual_clip: float) -> float:
+    """The variance of a normal residual whose mean square after clipping is this."""
+    low = square
+    high = LARGEST_VARIANCE
+    for _ in range(HALVINGS):
+        middle = math.sqrt(low * high)
+        _, kept = clipping(residual_clip / math.sqrt(middle))
+        if middle * kept < square:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def secant_response(mean: float, square: float, residual_clip: float) -> float:
+    """The mean of normal residuals after clipping, as a share of their `mean` before it; for a mean
+    near 0 what clipping leaves of a small one. Their mean square after clipping is `square`."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
+    weights = weights / weights.sum()
+    mean = math.copysign(max(abs(mean), SMALL * residual_clip), mean)
+
+    def clipped(deviation: float) -> Any:
+        return np.clip(mean + deviation * nodes, -residual_clip, residual_clip)
+
+    low = SMALL * residual_clip
+    high = LARGEST_VARIANCE**0.5
+    for _ in range(HALVINGS):
+        middle = math.sqrt(low * high)
+        # Where the mean is far beyond the clip, a wider spread makes the mean square smaller.
+        wider = (weights @ clipped(middle) ** 2 < square) == (abs(mean) < residual_clip)
+        low, high = (middle, high) if wider else (low, middle)
+    return float(weights @ clipped(low)) / mean
 
 
 @dataclass(frozen=True, eq=False)

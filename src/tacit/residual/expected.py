@@ -14,12 +14,11 @@ from tacit.decoder.decoding import added_square, by_people
 from tacit.decoder.parts import ReleaseParts
 from tacit.policy import Policy
 from tacit.problem import Problem
-from tacit.residual.clipping import clipping
+from tacit.residual.clipping import unclipped_variance
 from tacit.residual.reward_law import NoiseEstimate, ResidualLaw, ToldRewards
 
 LEAST_ERROR = 1e-6
 POINTS = 4096
-HALVINGS = 60
 # What is not known of the square of the error of an earlier posterior, as a share of it.
 UNSURE = 0.5
 
@@ -88,12 +87,14 @@ def noise_estimates(
         found.append(NoiseEstimate(float(variances[0]) - explained, max(std, LEAST_ERROR)))
     for parts in passes:
         residual = parts.design.residual
-        if residual is None or parts.adds_rewards:
-            continue
+        if residual is None or parts.adds_rewards or parts.surprising:
+            continue  # rewards, or residuals of a world that has changed
         r = residual.residual_clip
         square = added_square(parts)
         std = r**2 * parts.block_noise("square") / parts.records
-        spread = [_unclipped(max(square + move, LEAST_ERROR), r) for move in (-std, 0.0, std)]
+        spread = [
+            unclipped_variance(max(square + move, LEAST_ERROR), r) for move in (-std, 0.0, std)
+        ]
         std = float(np.hypot((spread[2] - spread[0]) / 2.0, UNSURE * residual.error**2))
         found.append(NoiseEstimate(spread[1] - residual.error**2, max(std, LEAST_ERROR)))
     return tuple(found)
@@ -103,20 +104,6 @@ def _noise(policy: Policy, passes: Sequence[ReleaseParts], rng: Rng) -> NoiseEst
     """What all epochs so far say of it."""
     earlier = [each for epoch in passes[-1].design.earlier for each in epoch.noise]
     return NoiseEstimate.pooled([*earlier, *noise_estimates(policy, passes, rng)])
-
-
-def _unclipped(square: float, residual_clip: float) -> float:
-    """The variance of a normal residual whose mean square after clipping is this."""
-    low = square
-    high = 4.0
-    for _ in range(HALVINGS):
-        middle = math.sqrt(low * high)
-        _, kept = clipping(residual_clip / math.sqrt(middle))
-        if middle * kept < square:
-            low = middle
-        else:
-            high = middle
-    return low
 
 
 def _points(passes: Sequence[ReleaseParts], problem: Problem, rng: Rng) -> Floats:

@@ -84,7 +84,10 @@ def residual_target(
     """What `horizon` records should add that are played as `problem` says, given a policy. The
     release of them spends `budget`."""
     expected = expect(policy, problem, rng)
-    clipped = _clipped(expected, by_people(policy.releases)[-1], horizon, budget)
+    passes = by_people(policy.releases)[-1]
+    clipped = None
+    if not passes[-1].surprising:  # otherwise the world has changed, and nothing can be relied on
+        clipped = _clipped(expected, passes, horizon, budget)
     posterior = policy.posterior
     if clipped is None:
         signal = expected.signal
@@ -97,6 +100,7 @@ def residual_target(
             clipped.residual_clip,
             clipped.response,
             expected.error,
+            expected.laws[0].deviation,
         )
     clip = residual.residual_clip
     return Target(residual, signal / clip, expected.noise / clip)

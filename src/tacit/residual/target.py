@@ -48,7 +48,10 @@ class Residual:
     level: float
     residual_clip: float
     response: Response
-    error: float = 0.0  # the standard deviation of what was not known when it was made
+    # Standard deviations that were expected when it was made: of what was not known, and of
+    # residuals. Both are 0 where records add their rewards.
+    error: float = 0.0
+    deviation: float = 0.0
 
     @classmethod
     def rewards_of(cls, rank: int) -> Residual:
