@@ -185,7 +185,9 @@ class EpochStudy(Study):
 
     @property
     def horizon(self) -> int:
-        return sum(self.sizes)
+        """The most rounds that can be asked. An epoch that was closed early gives none back."""
+        present = self._present
+        return present.end + sum(self.sizes[present.number :])
 
     @property
     def asked(self) -> int:
@@ -324,10 +326,12 @@ class EpochStudy(Study):
                 "the last epoch of this study was released: go on with study.extend(rounds=...)."
             )
         if present.closed is None:
-            missing = self._missing(present, early)
+            asked = self.asked
+            missing = self._missing(present, asked, early)
             if missing:
                 return Advance(False, present.number, missing)
-            self._epochs.close(present.number, self.asked)
+            if not self._epochs.close(present.number, asked):
+                return self.advance(early=early, progress=progress)  # there are new rounds
             present = self._present
         policy = self._released(present, progress)
         following = None
@@ -338,8 +342,7 @@ class EpochStudy(Study):
             return Advance(True, present.number, finished=True)
         return Advance(True, self._present.number)
 
-    def _missing(self, present: EpochRow, early: bool) -> str:
-        asked = self.asked
+    def _missing(self, present: EpochRow, asked: int, early: bool) -> str:
         if asked < present.end and not early:
             return f"{asked - present.first:,} of {present.size:,} rounds were asked"
         if asked <= present.first:
