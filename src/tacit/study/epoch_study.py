@@ -227,27 +227,43 @@ class EpochStudy(Study):
     def history(self) -> list[Epoch]:
         """Every epoch so far. Free: public and released facts only."""
         asked = self.asked
-        found = []
-        for row in self._epochs.epochs():
-            about: dict[str, Any] = {}
-            kept = self._epochs.policy(row.number)
-            if kept is not None:
-                policy = self.policy_of(row.number)
-                about = released_facts(policy.facts) | {"guarantee": str(policy.guarantee)}
-            found.append(
-                Epoch(
-                    number=row.number,
-                    size=row.size,
-                    asked=int(np.clip(asked - row.first, 0, row.size)),
-                    stage=self._stage(row, asked),
-                    opened=row.opened,
-                    closed=row.closed,
-                    released=row.released,
-                    play=self._law(row.number).description,
-                    **about,
-                )
-            )
-        return found
+        return [self._about(row, asked) for row in self._epochs.epochs()]
+
+    @property
+    def present(self) -> Epoch:
+        """The epoch that is played now, or was played last."""
+        return self._about(self._present, self.asked)
+
+    @property
+    def play(self) -> EpochPlay:
+        """How rounds are played now: the law of the present epoch. Public."""
+        return self._law(self._present.number)
+
+    @property
+    def missing(self) -> str:
+        """What `advance` waits for, in words; nothing if it would release the present epoch. It
+        does not depend on which rewards came."""
+        if self.finished:
+            return "the last epoch was released"
+        present = self._present
+        return "" if present.closed is not None else self._missing(present, self.asked, False)
+
+    def _about(self, row: EpochRow, asked: int) -> Epoch:
+        about: dict[str, Any] = {}
+        if row.released is not None:
+            policy = self.policy_of(row.number)
+            about = released_facts(policy.facts) | {"guarantee": str(policy.guarantee)}
+        return Epoch(
+            number=row.number,
+            size=row.size,
+            asked=int(np.clip(asked - row.first, 0, row.size)),
+            stage=self._stage(row, asked),
+            opened=row.opened,
+            closed=row.closed,
+            released=row.released,
+            play=self._law(row.number).description,
+            **about,
+        )
 
     def _stage(self, row: EpochRow, asked: int) -> str:
         if row.released is not None:
