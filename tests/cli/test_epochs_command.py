@@ -120,7 +120,7 @@ def test_show_and_history_are_for_people_too(tmp_path: Path, problem: Path) -> N
     shown = typed("show", url)
     assert "rounds of this epoch 20 of 20 asked" in shown
     assert "rounds of the study 25 of 40 asked" in shown
-    assert "advance waits for rewards are waited for, 7 days more" in shown
+    assert "advance waits: rewards are waited for, 7 days more" in shown
     assert "control plays dose=30" in shown
     assert "spent, per person nothing" in shown
     assert "one round; each person counts in one epoch" in shown

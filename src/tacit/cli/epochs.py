@@ -44,6 +44,7 @@ def show_epochs(study: EpochStudy) -> None:
     """Where a study in epochs stands, as a table."""
     state = study.state
     present = study.present
+    missing = study.missing
     whom = "one user, with all of their rounds" if state.unit == "user" else "one round"
     spent = f"{state.spent_text}; {ONE_EPOCH}" if state.spent else "nothing"
     rows = [
@@ -55,7 +56,7 @@ def show_epochs(study: EpochStudy) -> None:
     if study.play.baseline is not None:
         rows.append(["control plays", str(_baseline(study.play))])
     rows += [
-        ["advance waits for", study.missing or "nothing: it would release this epoch"],
+        ["advance", f"waits: {missing}" if missing else "would release this epoch now"],
         ["every release spends", state.release_budget],
         ["spent, per person", spent],
         ["protects", f"{whom}; {ONE_EPOCH}"],
