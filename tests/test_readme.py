@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import runpy
 import shlex
@@ -11,6 +12,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -18,6 +20,7 @@ from tacit.audit import QUICK, Report
 from tacit.cli import app
 
 ROOT = Path(__file__).parent.parent
+EPOCHS = ROOT / "docs" / "epochs.md"
 
 
 def python_blocks(text: str) -> list[str]:
@@ -28,13 +31,38 @@ def test_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("tacit.design.choices.RANK", 80)  # 500 would take its time
     blocks = python_blocks((ROOT / "README.md").read_text())
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     names: dict[str, Any] = {}
     for block in blocks:
         exec(compile(block, "README.md", "exec"), names)  # noqa: S102
     assert len(names["best"]["dose"]) == 2
     assert names["study"].state.released
+    assert str(names["done"]) == "epoch 1: 1 of 1,500 rounds were asked"
     assert (tmp_path / "policy" / "policy.json").exists()
+
+
+def test_the_page_on_epochs_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for block in python_blocks(EPOCHS.read_text()):
+        exec(compile(block, "docs/epochs.md", "exec"), names)  # noqa: S102
+    study = names["study"]
+    assert [epoch.stage for epoch in study.history] == ["released", "released", "open"]
+    assert names["policy"].receipt == study.policy_of(1).receipt
+    assert pq.read_metadata("rounds.parquet").num_rows == 250
+
+
+@pytest.mark.usefixtures("coarse_tuning")
+def test_the_example_of_epochs_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With few rounds: it is to run, not to learn."""
+    monkeypatch.syspath_prepend(ROOT / "examples")
+    example = importlib.import_module("epochs")
+    monkeypatch.setattr(example, "SIZES", (20, 40, 40, 40, 40, 40))
+    records = example.play(rank=8, seed=0)
+    example.report(records)
+    assert [len(each.regret) for each in records] == [20, 40, 40, 40, 40, 40]
+    example.draw(records, tmp_path / "epochs.png")
+    assert (tmp_path / "epochs.png").exists()
 
 
 # -- what is typed in a shell ---------------------------------------------------------------------
@@ -98,8 +126,21 @@ def test_the_shell_lines_run_in_a_fresh_clone(
     assert audits == [QUICK]
 
 
+def test_the_shell_lines_on_epochs_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All but the one that spends find something to do before there is a single round."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("data"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tacit.design.choices.RANK", 20)
+    lines = shell_lines(EPOCHS.read_text())
+    assert [line[2] for line in lines] == ["create", "show", "advance", "history", "extend"]
+    for line in lines:
+        done = CliRunner().invoke(app, line[1:], catch_exceptions=False)
+        assert done.exit_code == (3 if line[2] == "advance" else 0), done.output
+
+
 @pytest.mark.parametrize(
-    "page", ["README.md", "CONTRIBUTING.md", "docs/notation.md", "examples/README.md"]
+    "page",
+    ["README.md", "CONTRIBUTING.md", "docs/notation.md", "docs/epochs.md", "examples/README.md"],
 )
 def test_links_lead_somewhere(page: str) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text()):

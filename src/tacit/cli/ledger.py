@@ -34,15 +34,16 @@ def show(
     from tacit.core import Ledger
     from tacit.core.budget import UNITS
     from tacit.core.ledger import measured_in
-    from tacit.core.release import RELATIONS, REPORTING_DELTA
+    from tacit.core.release import COHORT_RELATIONS, RELATIONS, REPORTING_DELTA
 
     ledger = Ledger.open(url)
     charges = ledger.charges()
     counted = measured_in(ledger.budget)
     accounts = ledger.accounts()
     spent_epsilon = max(_epsilon(account, ledger.budget) for account in accounts)
+    relations = RELATIONS if accounts[0].cohort is None else COHORT_RELATIONS
     protects = {
-        unit: RELATIONS[unit]
+        unit: relations[unit]
         for unit in sorted({c.parameters.get("unit", "record") for c in charges})
     }
     if json:

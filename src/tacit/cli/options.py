@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from tacit.logs import ProblemFile
     from tacit.policy import Policy
 
+StudyUrl = Annotated[
+    str, typer.Argument(help="The study's database, for example sqlite:///study.db.")
+]
 ProblemPath = Annotated[
     Path, typer.Argument(help="The problem, as TOML (see examples/dosing.toml).")
 ]

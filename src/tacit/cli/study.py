@@ -5,11 +5,23 @@ from __future__ import annotations
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tacit.cli.console import Json, emit, out, progress, table
+from tacit.cli.epoch_options import (
+    Baseline,
+    Control,
+    Epochs,
+    Exploit,
+    Explore,
+    Wait,
+    read_baseline,
+    read_epochs,
+    read_wait,
+)
+from tacit.cli.epochs import about_epochs, advance, export, extend, history, show_epochs
 from tacit.cli.options import (
     Delta,
     Epsilon,
@@ -17,11 +29,12 @@ from tacit.cli.options import (
     Passes,
     ProblemPath,
     Rank,
+    StudyUrl,
     chosen_budget,
     chosen_rounds,
     save_released,
 )
-from tacit.errors import InputError
+from tacit.errors import InputError, StateError
 
 if TYPE_CHECKING:
     from tacit.core import Budget
@@ -31,12 +44,10 @@ app = typer.Typer(
     no_args_is_help=True, help="Create, look at and release a study that lives in a database."
 )
 
-Url = Annotated[str, typer.Argument(help="The study's database, for example sqlite:///study.db.")]
-
 
 @app.command()
 def create(
-    url: Url,
+    url: StudyUrl,
     problem: ProblemPath,
     rounds: Annotated[
         int | None,
@@ -53,6 +64,12 @@ def create(
         ),
     ] = False,
     rank: Rank = None,
+    epochs: Epochs = "1",
+    explore: Explore = 0.05,
+    exploit: Exploit = 0.0,
+    control: Control = 0.0,
+    baseline: Baseline = None,
+    wait: Wait = "0",
     json: Json = False,
 ) -> None:
     """Design a study and write it to a database. Needs no data and spends nothing.
@@ -64,12 +81,27 @@ def create(
         study = tacit.Study.open("sqlite:///study.db")
         decision = study.ask({"age": 61, "weight": 74})
         study.tell(decision, reward=0.8)
+
+    A study in epochs goes on after each release, and plays by what it has learned. Every epoch
+    spends the whole budget, because each person counts in one epoch. Sizes are chosen for you, or
+    typed. The first epoch explores; from the second one on what --explore, --exploit and --control
+    leave is played by Thompson sampling. An epoch reads its rounds as often as it should, whatever
+    --passes says.
+
+        tacit study create sqlite:///study.db problem.toml --epochs 4 --wait 7d
+
+        tacit study create sqlite:///study.db problem.toml --epochs 500,1000,3500
+
+        tacit study advance sqlite:///study.db --out policy/
     """
     from tacit.design import DesignOptions
     from tacit.logs import read_problem
     from tacit.study import Study
 
     spec = read_problem(problem)
+    planned = read_epochs(epochs)
+    if isinstance(planned, list) and rounds is None:
+        rounds = sum(planned)
     horizon = chosen_rounds(spec, rounds)
     budget = chosen_budget(spec, epsilon, delta)
     with progress(json) as show:
@@ -81,19 +113,25 @@ def create(
             unit="user" if user or spec.user is not None else "record",
             passes=passes,
             options=DesignOptions(rank=rank),
+            epochs=planned,
+            explore=explore,
+            exploit=exploit,
+            control=control,
+            baseline=read_baseline(baseline or [], spec.problem.actions),
+            wait=read_wait(wait),
             progress=show,
         )
     if json:
-        emit(asdict(study.state) | {"rank": study.design.rank})
+        emit(_about(study) | {"rank": study.design.rank})
         return
     out.print(f"[bold]Study created[/bold]  (rank {study.design.rank})")
-    _show(study.state)
+    _show(study)
     out.print("Next, in Python: tacit.Study.open(url).ask(context)")
 
 
 @app.command()
 def show(
-    url: Url,
+    url: StudyUrl,
     plan: Annotated[
         bool,
         typer.Option("--plan", help="Say how good a policy a release now would give."),
@@ -102,7 +140,8 @@ def show(
 ) -> None:
     """Show where a study stands. Free, and it says nothing of the rewards.
 
-    How many rewards came back is private: it is neither shown here nor anywhere else.
+    How many rewards came back is private: it is neither shown here nor anywhere else. Of a study in
+    epochs it shows the present one, how it is played, and what `tacit study advance` waits for.
 
         tacit study show sqlite:///study.db
     """
@@ -112,18 +151,17 @@ def show(
         with progress(json) as bars:
             planned = study.plan(progress=bars)
             forecast = planned.forecast
-    state = study.state
     if json:
-        emit(asdict(state) | ({} if planned is None else {"forecast": forecast.to_json()}))
+        emit(_about(study) | ({} if planned is None else {"forecast": forecast.to_json()}))
         return
-    _show(state)
+    _show(study)
     if planned is not None:
         out.print(planned.explain(), soft_wrap=True)
 
 
 @app.command()
 def release(
-    url: Url,
+    url: StudyUrl,
     to: Annotated[Path, typer.Option("--out", help="The folder to write the policy to.")],
     overwrite: Overwrite = False,
     epsilon: Annotated[
@@ -139,7 +177,8 @@ def release(
 
     Where single decisions have left less than was planned, it spends all that is left. No round can
     be asked afterwards. Run again, it writes the same policy and spends nothing. The folder must be
-    new or empty, or hold that policy; another one is replaced with --overwrite.
+    new or empty, or hold that policy; another one is replaced with --overwrite. A study in epochs
+    is released by `tacit study advance` instead.
 
         tacit study release sqlite:///study.db --out policy/
 
@@ -149,6 +188,7 @@ def release(
 
     started = time.perf_counter()
     study = _open(url)
+    _require_one_release(study, url)
     require_writable(to, overwrite, study.receipt)
     budget = _stated(study, epsilon, delta)
     with progress(json, rate="rounds") as bars:
@@ -174,6 +214,12 @@ def release(
     )
 
 
+app.command()(advance)
+app.command()(history)
+app.command()(extend)
+app.command()(export)
+
+
 def _stated(study: Study, epsilon: float | None, delta: float | None) -> Budget | None:
     """The budget of the options, if any."""
     from tacit.core import Budget
@@ -193,7 +239,35 @@ def _open(url: str) -> Study:
     return Study.open(url)
 
 
-def _show(state: StudyState) -> None:
+def _require_one_release(study: Study, url: str) -> None:
+    from tacit.study import EpochStudy
+
+    if isinstance(study, EpochStudy):
+        raise StateError(
+            "this study goes on in epochs and is released epoch by epoch: run tacit study advance "
+            f"{url} --out FOLDER."
+        )
+
+
+def _about(study: Study) -> dict[str, Any]:
+    """Where a study stands, for machines."""
+    from tacit.study import EpochStudy
+
+    more = about_epochs(study) if isinstance(study, EpochStudy) else {}
+    return asdict(study.state) | more
+
+
+def _show(study: Study) -> None:
+    """The same for people."""
+    from tacit.study import EpochStudy
+
+    if isinstance(study, EpochStudy):
+        show_epochs(study)
+    else:
+        _show_state(study.state)
+
+
+def _show_state(state: StudyState) -> None:
     whom = "one user, with all of their rounds" if state.unit == "user" else "one round"
     times = "1 pass" if state.passes == 1 else f"{state.passes} passes"
     if state.passes < state.planned_passes:

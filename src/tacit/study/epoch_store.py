@@ -266,23 +266,31 @@ class EpochStore:
 
         perform(self.engine, attempt, queue=study_table)
 
-    def close(self, number: int, asked: int) -> None:
+    def close(self, number: int, asked: int) -> bool:
         """Closes an epoch: rewards that come from now on change nothing. One that is closed early,
-        after `asked` rounds of the study, ends with the last of them."""
+        after `asked` rounds of the study, ends with the last of them.
 
-        def attempt(connection: Connection) -> None:
+        False, and nothing is written, if more of its rounds were asked meanwhile: they count in
+        this epoch, as their users were told, and nobody has waited for their rewards.
+        """
+
+        def attempt(connection: Connection) -> bool:
             epoch = next(each for each in _epochs(connection) if each.number == number)
             if epoch.closed is not None:
-                return
-            if asked_in(connection) < asked:
+                return True
+            now = asked_in(connection)
+            if now < asked:
                 raise StateError("rounds of this epoch are missing: the database was changed.")
+            if min(now, epoch.end) > asked:
+                return False
             size = min(epoch.size, asked - epoch.first)
             closing = {"closed": self.clock(), "size": size}
             connection.execute(
                 update(epochs_table).where(epochs_table.c.number == number).values(closing)
             )
+            return True
 
-        perform(self.engine, attempt, queue=study_table)
+        return perform(self.engine, attempt, queue=study_table)
 
     def last_asked(self, number: int) -> float:
         """When the round of this number was asked, or one before it, whichever was later."""
@@ -432,7 +440,7 @@ def _full(last: EpochRow, sizes: Sequence[int]) -> str:
             "rounds are asked."
         )
     return (
-        f"all {sum(sizes)} rounds of this study were asked: decide with study.policy, or go on "
+        f"all {last.end} rounds of this study were asked: decide with study.policy, or go on "
         "with study.extend(rounds=...)."
     )
 

@@ -185,7 +185,9 @@ class EpochStudy(Study):
 
     @property
     def horizon(self) -> int:
-        return sum(self.sizes)
+        """The most rounds that can be asked. An epoch that was closed early gives none back."""
+        present = self._present
+        return present.end + sum(self.sizes[present.number :])
 
     @property
     def asked(self) -> int:
@@ -225,27 +227,43 @@ class EpochStudy(Study):
     def history(self) -> list[Epoch]:
         """Every epoch so far. Free: public and released facts only."""
         asked = self.asked
-        found = []
-        for row in self._epochs.epochs():
-            about: dict[str, Any] = {}
-            kept = self._epochs.policy(row.number)
-            if kept is not None:
-                policy = self.policy_of(row.number)
-                about = released_facts(policy.facts) | {"guarantee": str(policy.guarantee)}
-            found.append(
-                Epoch(
-                    number=row.number,
-                    size=row.size,
-                    asked=int(np.clip(asked - row.first, 0, row.size)),
-                    stage=self._stage(row, asked),
-                    opened=row.opened,
-                    closed=row.closed,
-                    released=row.released,
-                    play=self._law(row.number).description,
-                    **about,
-                )
-            )
-        return found
+        return [self._about(row, asked) for row in self._epochs.epochs()]
+
+    @property
+    def present(self) -> Epoch:
+        """The epoch that is played now, or was played last."""
+        return self._about(self._present, self.asked)
+
+    @property
+    def play(self) -> EpochPlay:
+        """How rounds are played now: the law of the present epoch. Public."""
+        return self._law(self._present.number)
+
+    @property
+    def missing(self) -> str:
+        """What `advance` waits for, in words; nothing if it would release the present epoch. It
+        does not depend on which rewards came."""
+        if self.finished:
+            return "the last epoch was released"
+        present = self._present
+        return "" if present.closed is not None else self._missing(present, self.asked, False)
+
+    def _about(self, row: EpochRow, asked: int) -> Epoch:
+        about: dict[str, Any] = {}
+        if row.released is not None:
+            policy = self.policy_of(row.number)
+            about = released_facts(policy.facts) | {"guarantee": str(policy.guarantee)}
+        return Epoch(
+            number=row.number,
+            size=row.size,
+            asked=int(np.clip(asked - row.first, 0, row.size)),
+            stage=self._stage(row, asked),
+            opened=row.opened,
+            closed=row.closed,
+            released=row.released,
+            play=self._law(row.number).description,
+            **about,
+        )
 
     def _stage(self, row: EpochRow, asked: int) -> str:
         if row.released is not None:
@@ -324,10 +342,12 @@ class EpochStudy(Study):
                 "the last epoch of this study was released: go on with study.extend(rounds=...)."
             )
         if present.closed is None:
-            missing = self._missing(present, early)
+            asked = self.asked
+            missing = self._missing(present, asked, early)
             if missing:
                 return Advance(False, present.number, missing)
-            self._epochs.close(present.number, self.asked)
+            if not self._epochs.close(present.number, asked):
+                return self.advance(early=early, progress=progress)  # there are new rounds
             present = self._present
         policy = self._released(present, progress)
         following = None
@@ -338,8 +358,7 @@ class EpochStudy(Study):
             return Advance(True, present.number, finished=True)
         return Advance(True, self._present.number)
 
-    def _missing(self, present: EpochRow, early: bool) -> str:
-        asked = self.asked
+    def _missing(self, present: EpochRow, asked: int, early: bool) -> str:
         if asked < present.end and not early:
             return f"{asked - present.first:,} of {present.size:,} rounds were asked"
         if asked <= present.first:

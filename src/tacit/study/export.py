@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -28,17 +28,29 @@ def write_rounds(
     target = Path(path)
     if target.exists():
         raise InputError(f"{target} exists already: choose another file.")
-    descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    writer = None
-    with os.fdopen(descriptor, "wb") as file:
-        for rows in pages:
-            table = pa.table(_columns(problem, epochs, rows))
-            if writer is None:
-                writer = pq.ParquetWriter(file, table.schema)
-            writer.write_table(table)
-        if writer is not None:
-            writer.close()
+    try:
+        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise InputError(
+            f"{target} cannot be written ({error.strerror}): choose another file."
+        ) from None
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            _write(file, (pa.table(_columns(problem, epochs, rows)) for rows in pages))
+    except BaseException:
+        target.unlink(missing_ok=True)  # half a file would be in the way of the next attempt
+        raise
     return target
+
+
+def _write(file: BinaryIO, tables: Iterable[pa.Table]) -> None:
+    writer = None
+    for table in tables:
+        if writer is None:
+            writer = pq.ParquetWriter(file, table.schema)
+        writer.write_table(table)
+    if writer is not None:
+        writer.close()
 
 
 def _columns(problem: Problem, epochs: Sequence[EpochRow], rows: Any) -> dict[str, Any]:
@@ -49,8 +61,10 @@ def _columns(problem: Problem, epochs: Sequence[EpochRow], rows: Any) -> dict[st
         known = np.where(np.isfinite(part), part, 0.5)
         missing = [bool(np.isnan(row).any()) for row in part]
         for name, column in domain.decode(known).items():
-            values = [None if gone else value for gone, value in zip(missing, column, strict=True)]
-            found[name] = pa.array(_plain(values))
+            plain = _plain(list(column))
+            values = [None if gone else value for gone, value in zip(missing, plain, strict=True)]
+            # The type comes from the domain: a page on which all values are missing has it, too.
+            found[name] = pa.array(values, pa.array(plain).type)
     low, high = problem.reward_range
     rewards = (low + high) / 2 + rewards_of(rows) * (high - low) / 2
     found["reward"] = pa.array(rewards, from_pandas=True)
