@@ -160,7 +160,6 @@ class Design:
         earlier: tuple[Earlier, ...],
         residual: Residual,
         *,
-        horizon: int,
         budget: Budget,
         rng: np.random.Generator | int,
         options: DesignOptions,
@@ -171,6 +170,7 @@ class Design:
         It has the same landmarks. `tacit.epochs` chooses the rest.
         """
         coins = _generator(rng)
+        horizon = cohort.last - cohort.first
         # Drawn once for all that is made of them: decisions of a committee take long.
         points = problem.public_points(public_total(self.rank) // 2, coins)
         options = replace(

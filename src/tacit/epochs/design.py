@@ -87,7 +87,6 @@ def next_epoch(
         cohort,
         (*last.earlier, sum_up(policy, rng)),
         target.residual,
-        horizon=horizon,
         budget=budget,
         rng=rng,
         options=options,

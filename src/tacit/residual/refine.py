@@ -100,7 +100,7 @@ def residual_target(
             clipped.residual_clip,
             clipped.response,
             expected.error,
-            expected.laws[0].deviation,
+            max(law.deviation for law in expected.laws),
         )
     clip = residual.residual_clip
     return Target(residual, signal / clip, expected.noise / clip)

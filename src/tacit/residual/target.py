@@ -48,8 +48,8 @@ class Residual:
     level: float
     residual_clip: float
     response: Response
-    # Standard deviations that were expected when it was made: of what was not known, and of
-    # residuals. Both are 0 where records add their rewards.
+    # Standard deviations that were expected when it was made: of what was not known, and the
+    # largest of residuals that could be. Both are 0 where records add their rewards.
     error: float = 0.0
     deviation: float = 0.0
 
