@@ -266,29 +266,33 @@ class EpochStore:
 
         perform(self.engine, attempt, queue=study_table)
 
-    def close(self, number: int, asked: int) -> None:
-        """Closes an epoch: rewards that come from now on change nothing. One that is closed early,
-        after `asked` rounds of the study, ends with the last of them."""
+    def close(self, number: int, *, early: bool, wait: float) -> str:
+        """Closes an epoch that is full and whose last round was asked `wait` seconds ago: rewards
+        that come from now on change nothing. Otherwise it says what is missing.
 
-        def attempt(connection: Connection) -> None:
+        With `early` an epoch is closed that is not full, and ends with its last round. Looking and
+        closing are one transaction, so that a round which is asked meanwhile keeps its epoch.
+        """
+
+        def attempt(connection: Connection) -> str:
             epoch = next(each for each in _epochs(connection) if each.number == number)
             if epoch.closed is not None:
-                return
-            if asked_in(connection) < asked:
-                raise StateError("rounds of this epoch are missing: the database was changed.")
-            size = min(epoch.size, asked - epoch.first)
-            closing = {"closed": self.clock(), "size": size}
+                return ""
+            asked = min(asked_in(connection), epoch.end)
+            if asked < epoch.end and not early:
+                return f"{asked - epoch.first:,} of {epoch.size:,} rounds were asked"
+            if asked <= epoch.first:
+                return "no round was asked yet"
+            left = _last_asked(connection, asked) + wait - self.clock()
+            if left > 0:
+                return f"rewards are waited for, {_duration(left)} more"
+            closing = {"closed": self.clock(), "size": asked - epoch.first}
             connection.execute(
                 update(epochs_table).where(epochs_table.c.number == number).values(closing)
             )
+            return ""
 
-        perform(self.engine, attempt, queue=study_table)
-
-    def last_asked(self, number: int) -> float:
-        """When the round of this number was asked, or one before it, whichever was later."""
-        query = select(func.max(rounds_table.c.asked)).where(rounds_table.c.number <= number)
-        found = perform(self.engine, lambda connection: connection.execute(query).scalar())
-        return float(found or 0.0)
+        return perform(self.engine, attempt, queue=study_table)
 
     def release(
         self, number: int, policy: tuple[dict[str, Any], bytes], following: NewEpoch | None
@@ -399,6 +403,20 @@ def _epochs(connection: Connection) -> list[EpochRow]:
     names = list(EpochRow.__dataclass_fields__)
     query = select(*(epochs_table.c[name] for name in names)).order_by(epochs_table.c.number)
     return [EpochRow(*row) for row in connection.execute(query)]
+
+
+def _last_asked(connection: Connection, number: int) -> float:
+    """When the round of this number was asked, or one before it, whichever was later."""
+    query = select(func.max(rounds_table.c.asked)).where(rounds_table.c.number <= number)
+    return float(connection.execute(query).scalar_one())
+
+
+def _duration(seconds: float) -> str:
+    """In words: "3 days", "5 minutes"."""
+    for unit, length in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} seconds"
 
 
 def _epoch_of(number: int, last: EpochRow, sizes: Sequence[int]) -> int | None:

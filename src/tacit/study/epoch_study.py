@@ -323,12 +323,11 @@ class EpochStudy(Study):
             raise StateError(
                 "the last epoch of this study was released: go on with study.extend(rounds=...)."
             )
-        if present.closed is None:
-            missing = self._missing(present, early)
-            if missing:
-                return Advance(False, present.number, missing)
-            self._epochs.close(present.number, self.asked)
-            present = self._present
+        missing = self._epochs.close(present.number, early=early, wait=self.wait.total_seconds())
+        if missing:
+            return Advance(False, present.number, missing)
+        # The same one, as it was closed: others may have released it and opened the next.
+        present = self._epochs.epochs()[present.number - 1]
         policy = self._released(present, progress)
         following = None
         if present.number < len(self.sizes):
@@ -337,18 +336,6 @@ class EpochStudy(Study):
         if following is None:
             return Advance(True, present.number, finished=True)
         return Advance(True, self._present.number)
-
-    def _missing(self, present: EpochRow, early: bool) -> str:
-        asked = self.asked
-        if asked < present.end and not early:
-            return f"{asked - present.first:,} of {present.size:,} rounds were asked"
-        if asked <= present.first:
-            return "no round was asked yet"
-        ready = self._epochs.last_asked(min(asked, present.end)) + self.wait.total_seconds()
-        left = ready - self._epochs.clock()
-        if left > 0:
-            return f"rewards are waited for, {_duration(left)} more"
-        return ""
 
     def _released(self, epoch: EpochRow, progress: Progress) -> Policy:
         """The policy of an epoch that is closed: released, or what was released before."""
@@ -376,7 +363,7 @@ class EpochStudy(Study):
             return replace(Design.restore(design.problem, *kept), cohort=cohort)
 
         policy = release_passes(
-            design, collect, release_on(self.ledger, f"epoch {epoch.number}"), following
+            design, collect, release_on(self.ledger, request_of(epoch.number)), following
         )
         about = epoch_facts(policy, epoch.number)
         return replace(policy, facts=policy.facts | {"epoch": about})
@@ -480,6 +467,11 @@ class EpochStudy(Study):
             return None
 
 
+def request_of(epoch: int) -> str:
+    """The request under which the ledger keeps the release of an epoch."""
+    return f"epoch {epoch}"
+
+
 def _mixed(law: EpochPlay, before: EpochPlay, early: int, size: int) -> PlayLaw:
     """The play of an epoch of which so many rounds were asked before it was opened."""
     if not early:
@@ -510,11 +502,3 @@ def _restored_baseline(kept: dict[str, Any] | None, given: Any, problem: Problem
             "with Study.open(url, baseline=...)."
         )
     return as_baseline(given).on(problem.actions)
-
-
-def _duration(seconds: float) -> str:
-    """In words: "3 days", "5 minutes"."""
-    for unit, length in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{seconds:.0f} seconds"
