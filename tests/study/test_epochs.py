@@ -49,7 +49,7 @@ from tacit._typing import Floats
 from tacit.core.database import perform
 from tacit.design import Design
 from tacit.epochs import MODES, EpochPlay, Mixture, Shares, epoch_sizes
-from tacit.epochs.sizes import LEAST_ROUNDS
+from tacit.epochs.sizes import LEAST_ROUNDS, MOST_EPOCHS
 from tacit.errors import TooLateError
 from tacit.study.epoch_store import EpochRow, EpochStore, NewEpoch, Round
 from tacit.study.epoch_study import EpochStudy
@@ -143,6 +143,18 @@ def urls(request: pytest.FixtureRequest) -> Urls:
 
 
 # -- numbers --------------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 10**6), st.integers(1, MOST_EPOCHS))
+def test_epochs_hold_all_rounds_and_none_is_too_small(horizon: int, epochs: int) -> None:
+    try:
+        sizes = epoch_sizes(horizon, epochs)
+    except InputError:
+        assert epochs == 1 or horizon < 4 * LEAST_ROUNDS * epochs
+        return
+    assert len(sizes) == epochs
+    assert sum(sizes) == horizon
+    assert epochs == 1 or min(sizes) >= LEAST_ROUNDS
 
 
 @given(st.lists(st.integers(-5, 200), min_size=1, max_size=8))
