@@ -51,6 +51,7 @@ from tacit.design import Design
 from tacit.epochs import MODES, EpochPlay, Mixture, Shares, epoch_sizes
 from tacit.epochs.sizes import LEAST_ROUNDS, MOST_EPOCHS
 from tacit.errors import TooLateError
+from tacit.play import Uniform
 from tacit.study.epoch_store import EpochRow, EpochStore, NewEpoch, Round
 from tacit.study.epoch_study import EpochStudy
 from tacit.study.store import rounds_table
@@ -911,6 +912,17 @@ def test_a_visitor_who_cannot_be_read_is_decided_in_silence(tmp_path: Path) -> N
     assert all(0.0 <= decision.action["x"] <= 1.0 for decision in decisions)
     play(study, 10)
     assert study.advance().advanced
+
+
+def test_a_baseline_with_coins_of_its_own_is_refused(tmp_path: Path) -> None:
+    """Its actions would be as good as fixed, and their propensities wrong."""
+    for baseline in (Uniform(), [Uniform()], tacit.Box([0.0], [1.0], ["x"])):
+        with pytest.raises(InputError, match="baseline"):
+            begin(tmp_path, control=0.2, baseline=baseline)
+    study = begin(tmp_path, control=0.5, baseline=lambda contexts, rng: {"x": contexts["c"]})
+    decisions = study.ask_many([[0.25]] * 20)
+    played = {decision.action["x"] for decision in decisions if decision.mode == "control"}
+    assert played == {0.25}
 
 
 # -- every rule, broken on purpose ----------------------------------------------------------------

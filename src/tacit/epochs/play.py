@@ -30,6 +30,7 @@ from tacit.errors import InputError
 from tacit.numerics.engine import NUMPY
 from tacit.play import Fixed, PlayLaw, as_law
 from tacit.play.base import PointLaw, rows, some
+from tacit.play.wrapped import Decisions, Function
 from tacit.policy.deciding import Decider
 from tacit.problem import Problem
 from tacit.spec import Spec
@@ -37,6 +38,7 @@ from tacit.tables import Columns
 
 MODES = ("explore", "learn", "exploit", "control")
 MEMBERS = 64  # draws of a committee
+RULES = (Fixed, Decisions, Function)  # laws that play one action in each context
 SAME = 1e-9  # how far two actions may be apart, in unit coordinates, that are one and the same
 
 
@@ -286,12 +288,20 @@ class Mixture(PointLaw):
 
 
 def as_baseline(baseline: Any) -> PlayLaw:
-    """A public rule to compare with: an action, a policy, or a function of contexts."""
-    if isinstance(baseline, PlayLaw):
-        return baseline
+    """A public rule to compare with: an action, a policy, or a function of contexts.
+
+    It has no coins of its own: those of a law that draws would be the same at every call, and its
+    propensities wrong.
+    """
     if isinstance(baseline, dict | str | int | float):
         return Fixed(baseline)
-    return as_law(baseline)
+    law = as_law(baseline)
+    if not isinstance(law, RULES):
+        raise InputError(
+            "a baseline must be an action, a policy or a function of contexts, without chance, "
+            f"got {law.description}: pass for example one of its actions."
+        )
+    return law
 
 
 def _same(points: Floats, x: Floats) -> NDArray[np.bool_]:
