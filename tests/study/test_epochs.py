@@ -41,6 +41,7 @@ from tacit import (
     Cohort,
     DesignOptions,
     InputError,
+    Ledger,
     Problem,
     StateError,
     Study,
@@ -923,6 +924,23 @@ def test_a_baseline_with_coins_of_its_own_is_refused(tmp_path: Path) -> None:
     decisions = study.ask_many([[0.25]] * 20)
     played = {decision.action["x"] for decision in decisions if decision.mode == "control"}
     assert played == {0.25}
+
+
+def test_a_ledger_that_cannot_pay_for_an_epoch_is_refused_at_once(tmp_path: Path) -> None:
+    url = sqlite(tmp_path)
+    Ledger.create(url, Budget(0.3, 1e-6))
+    with pytest.raises(tacit.BudgetError, match=r"asked epsilon"):
+        make_epoch_study(url, SIZES)
+    url = sqlite(tmp_path, "pure.db")
+    Ledger.create(url, Budget(1.0))
+    with pytest.raises(tacit.TacitError, match="Gaussian"):
+        make_epoch_study(url, SIZES)
+    url = sqlite(tmp_path, "more.db")
+    Ledger.create(url, Budget(3.0, 1e-6))
+    study = make_epoch_study(url, SIZES)
+    play(study, 20)
+    study.advance()
+    assert study.policy.guarantee.epsilon == pytest.approx(1.0, rel=1e-6)
 
 
 # -- every rule, broken on purpose ----------------------------------------------------------------

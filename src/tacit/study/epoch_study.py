@@ -32,7 +32,7 @@ from tacit.epochs import (
 )
 from tacit.epochs.summary import epoch_facts
 from tacit.errors import InputError, StateError
-from tacit.passes import release_on, release_passes
+from tacit.passes import release_on, release_passes, require_room
 from tacit.play import PlayLaw
 from tacit.play.base import NotWritable
 from tacit.play.laws import load_law
@@ -128,6 +128,8 @@ class EpochStudy(Study):
             options=options,
             progress=progress,
         )
+        if ledger is not None:
+            require_room(ledger, design, request_of(1))
         settings = {
             "sizes": sizes,
             "shares": asdict(going.shares),
