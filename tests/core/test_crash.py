@@ -33,12 +33,12 @@ def assert_sound(result: dict[str, Any], kills: int) -> None:
     assert (result["conflicts"], result["lost"], result["overspends"]) == (0, 0, 0)
 
 
-@pytest.mark.parametrize(("what", "kills"), [("ledger", 20), ("study", 12)])
+@pytest.mark.parametrize(("what", "kills"), [("ledger", 20), ("study", 12), ("epochs", 6)])
 def test_no_kill_fools_a_ledger_or_a_study_in_a_file(what: str, kills: int) -> None:
     assert_sound(crash(what, kills), kills)
 
 
-@pytest.mark.parametrize(("what", "kills"), [("ledger", 15), ("study", 8)])
+@pytest.mark.parametrize(("what", "kills"), [("ledger", 15), ("study", 8), ("epochs", 4)])
 def test_no_kill_fools_a_ledger_or_a_study_on_a_server(
     what: str, kills: int, postgres_urls: Urls
 ) -> None:
