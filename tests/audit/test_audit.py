@@ -253,8 +253,9 @@ def test_the_attacks_are_sharp(printed: dict[str, Any]) -> None:
 
     The sampled ones fail by chance with probability below 5e-8 each. Where the event is fixed this
     was computed from binomial laws (release through a ledger: 2e-9, two cohorts: 3e-9, a study in
-    two epochs that shows 0.9 of its claim: 2e-8, 4 exponential choices: 4e-9); the others lie more than 6 standard deviations above 0.6 in
-    simulations of the attack (exponential: 6.3, the others 7 and more).
+    two epochs that shows 0.9 of its claim: 2e-8, 4 exponential choices: 4e-9); the others lie more
+    than 6 standard deviations above 0.6 in simulations of the attack (exponential: 6.3, the others
+    7 and more).
     """
     mechanisms = printed["mechanisms"]
     share = {item["name"]: item["lower_bound"] / item["claimed_epsilon"] for item in mechanisms}

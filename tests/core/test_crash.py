@@ -54,6 +54,13 @@ def test_a_ledger_that_can_be_fooled_is_found_out(broken: str, shows: list[str])
     assert sum(result[name] for name in shows) > 0
 
 
+def test_a_study_in_epochs_that_forgets_who_was_there_is_found_out() -> None:
+    """Forty people and more than twelve rounds of each epoch: three kills or so let somebody come
+    back."""
+    result = crash("epochs", 40, kind="forgetful", each=8)
+    assert result["conflicts"] > 0
+
+
 def test_the_command_fails_where_a_ledger_is_fooled() -> None:
     options = ["--json", "--kills", "200", "--what", "ledger", "--ledger", "two-payments"]
     command = [sys.executable, "-m", "tacit_lab.benchmarks.crash", *options]

@@ -13,7 +13,8 @@ the database.
 
     python -m tacit_lab.benchmarks.crash [--kills 200] [--ledger sound] [--url ...] [--json]
 
-`--ledger` takes one of the broken ledgers below, to see that it is found out. The command stops and
+`--ledger` takes one of the broken ledgers below, or `forgetful` for epochs, to see that it is found
+out. The command stops and
 fails at the first broken promise.
 """
 
@@ -58,7 +59,7 @@ from tacit.core.budget import UNITS
 from tacit.core.database import connect, perform
 from tacit.core.events import Event, PermuteAndFlip
 from tacit.errors import TooLateError
-from tacit.study import store
+from tacit.study import epoch_store, store
 from tacit.study.epoch_store import EpochRow
 from tacit.study.epoch_study import EpochStudy
 
@@ -70,9 +71,9 @@ RELEASES = 2  # of a study, one for each of its passes
 HORIZON = 40
 EPOCHS = [12, 18, 24]
 PASSES = ["epoch 1", "epoch 1/pass 1", "epoch 2", "epoch 3"]  # requests, one for each pass
-PEOPLE = 80  # who come, and come back
+PEOPLE = 40  # who come, and come back
 QUICKLY = (0.005, 0.1)  # seconds between kills
-SLOWLY = (0.02, 1.0)  # where a release and the next design take about a second
+SLOWLY = (0.05, 2.0)  # where a release and the next design take about a second
 PROBLEM = Problem(Box([0.0], [1.0], ["dose"]), Box([0.0], [1.0], ["age"]), Matern(2.5, 0.5))
 SMALL = DesignOptions(rank=6, tau=10.0, public_points=1000, seed=0)
 
@@ -170,6 +171,8 @@ LEDGERS: dict[str, type[Ledger]] = {
 }
 
 
+FORGETFUL = "forgetful"  # a study in epochs that forgets who was there
+
 # -- writers --------------------------------------------------------------------------------------
 
 
@@ -229,7 +232,15 @@ def study_for_ever(url: str, notes: Notes, seed: int) -> None:
         notes.write("told", *batch)
 
 
-def epochs_for_ever(url: str, notes: Notes, seed: int) -> None:
+def forget_users() -> None:
+    """A study, and a ledger, that take everybody for new: in this process alone."""
+    epoch_store._counted_in = lambda _connection, _user, epoch: epoch
+    tables.enrol = lambda _connection, _cohort, _members: None
+
+
+def epochs_for_ever(url: str, kind: str, notes: Notes, seed: int) -> None:
+    if kind == FORGETFUL:
+        forget_users()
     study = Study.open(url)
     assert isinstance(study, EpochStudy)
     rng = random.Random(seed)
@@ -399,7 +410,7 @@ def study_episode(url: str, folder: Path, kills: int, rng: random.Random) -> Res
     )
 
 
-def epochs_episode(url: str, folder: Path, kills: int, rng: random.Random) -> Result:
+def epochs_episode(url: str, folder: Path, kills: int, kind: str, rng: random.Random) -> Result:
     made = Study.create(
         url,
         PROBLEM,
@@ -411,7 +422,9 @@ def epochs_episode(url: str, folder: Path, kills: int, rng: random.Random) -> Re
     )
     assert isinstance(made, EpochStudy)
     begun = time.perf_counter()
-    lines = hunt(lambda notes, seed: epochs_for_ever(url, notes, seed), folder, kills, rng, SLOWLY)
+    lines = hunt(
+        lambda notes, seed: epochs_for_ever(url, kind, notes, seed), folder, kills, rng, SLOWLY
+    )
     seconds = time.perf_counter() - begun
 
     study = Study.open(url)
@@ -530,7 +543,7 @@ def measure(what: str, kills: int, kind: str, url: str | None, rng: random.Rando
             if what == "ledger":
                 results.append(ledger_episode(database, folder, now, kind, rng))
             elif what == "epochs":
-                results.append(epochs_episode(database, folder, now, rng))
+                results.append(epochs_episode(database, folder, now, kind, rng))
             else:
                 results.append(study_episode(database, folder, now, rng))
             if not results[-1].holds:
@@ -558,7 +571,7 @@ def table(results: list[Result]) -> Table:
 def main(
     kills: int = typer.Option(200, min=1, help="of each kind"),
     what: str = typer.Option("ledger,study,epochs", help="what to kill, with commas"),
-    ledger: str = typer.Option("sound", help=", ".join(LEDGERS)),
+    ledger: str = typer.Option("sound", help=", ".join([*LEDGERS, FORGETFUL])),
     url: str = typer.Option("", help="an empty database (default: SQLite files)"),
     seed: int = typer.Option(0, help="of the moments"),
     to_json: bool = typer.Option(False, "--json"),
