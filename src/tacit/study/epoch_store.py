@@ -266,33 +266,37 @@ class EpochStore:
 
         perform(self.engine, attempt, queue=study_table)
 
-    def close(self, number: int, *, early: bool, wait: float) -> str:
-        """Closes an epoch that is full and whose last round was asked `wait` seconds ago: rewards
-        that come from now on change nothing. Otherwise it says what is missing.
+    def close(self, number: int, asked: int) -> bool:
+        """Closes an epoch: rewards that come from now on change nothing. One that is closed early,
+        after `asked` rounds of the study, ends with the last of them.
 
-        With `early` an epoch is closed that is not full, and ends with its last round. Looking and
-        closing are one transaction, so that a round which is asked meanwhile keeps its epoch.
+        False, and nothing is written, if more of its rounds were asked meanwhile: they count in
+        this epoch, as their users were told, and nobody has waited for their rewards.
         """
 
-        def attempt(connection: Connection) -> str:
+        def attempt(connection: Connection) -> bool:
             epoch = next(each for each in _epochs(connection) if each.number == number)
             if epoch.closed is not None:
-                return ""
-            asked = min(asked_in(connection), epoch.end)
-            if asked < epoch.end and not early:
-                return f"{asked - epoch.first:,} of {epoch.size:,} rounds were asked"
-            if asked <= epoch.first:
-                return "no round was asked yet"
-            left = _last_asked(connection, asked) + wait - self.clock()
-            if left > 0:
-                return f"rewards are waited for, {_duration(left)} more"
-            closing = {"closed": self.clock(), "size": asked - epoch.first}
+                return True
+            now = asked_in(connection)
+            if now < asked:
+                raise StateError("rounds of this epoch are missing: the database was changed.")
+            if min(now, epoch.end) > asked:
+                return False
+            size = min(epoch.size, asked - epoch.first)
+            closing = {"closed": self.clock(), "size": size}
             connection.execute(
                 update(epochs_table).where(epochs_table.c.number == number).values(closing)
             )
-            return ""
+            return True
 
         return perform(self.engine, attempt, queue=study_table)
+
+    def last_asked(self, number: int) -> float:
+        """When the round of this number was asked, or one before it, whichever was later."""
+        query = select(func.max(rounds_table.c.asked)).where(rounds_table.c.number <= number)
+        found = perform(self.engine, lambda connection: connection.execute(query).scalar())
+        return float(found or 0.0)
 
     def release(
         self, number: int, policy: tuple[dict[str, Any], bytes], following: NewEpoch | None
@@ -405,20 +409,6 @@ def _epochs(connection: Connection) -> list[EpochRow]:
     return [EpochRow(*row) for row in connection.execute(query)]
 
 
-def _last_asked(connection: Connection, number: int) -> float:
-    """When the round of this number was asked, or one before it, whichever was later."""
-    query = select(func.max(rounds_table.c.asked)).where(rounds_table.c.number <= number)
-    return float(connection.execute(query).scalar_one())
-
-
-def _duration(seconds: float) -> str:
-    """In words: "3 days", "5 minutes"."""
-    for unit, length in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{seconds:.0f} seconds"
-
-
 def _epoch_of(number: int, last: EpochRow, sizes: Sequence[int]) -> int | None:
     """The epoch that a round of this number counts in; None if it is beyond what may be asked now:
     the present epoch, and the next while this one waits for its rewards."""
@@ -450,7 +440,7 @@ def _full(last: EpochRow, sizes: Sequence[int]) -> str:
             "rounds are asked."
         )
     return (
-        f"all {sum(sizes)} rounds of this study were asked: decide with study.policy, or go on "
+        f"all {last.end} rounds of this study were asked: decide with study.policy, or go on "
         "with study.extend(rounds=...)."
     )
 

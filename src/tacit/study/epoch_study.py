@@ -325,11 +325,15 @@ class EpochStudy(Study):
             raise StateError(
                 "the last epoch of this study was released: go on with study.extend(rounds=...)."
             )
-        missing = self._epochs.close(present.number, early=early, wait=self.wait.total_seconds())
-        if missing:
-            return Advance(False, present.number, missing)
-        # The same one, as it was closed: others may have released it and opened the next.
-        present = self._epochs.epochs()[present.number - 1]
+        if present.closed is None:
+            asked = self.asked
+            missing = self._missing(present, asked, early)
+            if missing:
+                return Advance(False, present.number, missing)
+            if not self._epochs.close(present.number, asked):
+                return self.advance(early=early, progress=progress)  # there are new rounds
+            # The same one, as it was closed: others may have released it and opened the next.
+            present = self._epochs.epochs()[present.number - 1]
         policy = self._released(present, progress)
         following = None
         if present.number < len(self.sizes):
@@ -338,6 +342,17 @@ class EpochStudy(Study):
         if following is None:
             return Advance(True, present.number, finished=True)
         return Advance(True, self._present.number)
+
+    def _missing(self, present: EpochRow, asked: int, early: bool) -> str:
+        if asked < present.end and not early:
+            return f"{asked - present.first:,} of {present.size:,} rounds were asked"
+        if asked <= present.first:
+            return "no round was asked yet"
+        ready = self._epochs.last_asked(min(asked, present.end)) + self.wait.total_seconds()
+        left = ready - self._epochs.clock()
+        if left > 0:
+            return f"rewards are waited for, {_duration(left)} more"
+        return ""
 
     def _released(self, epoch: EpochRow, progress: Progress) -> Policy:
         """The policy of an epoch that is closed: released, or what was released before."""
@@ -504,3 +519,11 @@ def _restored_baseline(kept: dict[str, Any] | None, given: Any, problem: Problem
             "with Study.open(url, baseline=...)."
         )
     return as_baseline(given).on(problem.actions)
+
+
+def _duration(seconds: float) -> str:
+    """In words: "3 days", "5 minutes"."""
+    for unit, length in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} seconds"
