@@ -206,7 +206,9 @@ def test_every_number_and_every_user_belongs_to_exactly_one_epoch(
             with suppress(StateError):
                 told += store.ask(last.number, rounds) or []
         elif step in ("close", "early"):
-            store.close(last.number, early=step == "early", wait=0.0)
+            asked = store.asked()
+            if asked >= last.end or (step == "early" and asked > last.first):
+                store.close(last.number, asked)
         elif last.closed is not None:
             following = None
             if last.number < 3:
@@ -904,13 +906,20 @@ def test_on_continuous_actions_atoms_and_density_are_told_apart(tmp_path: Path) 
     assert sum(by_atom.values()) == pytest.approx(0.8, abs=1e-9)
 
 
-def test_a_visitor_who_cannot_be_read_is_decided_in_silence(tmp_path: Path) -> None:
-    study = begin(tmp_path)
+def test_a_visitor_who_cannot_be_read_is_decided_in_silence_as_by_a_policy(tmp_path: Path) -> None:
+    """As for the middle of the range, whatever plays: the posterior, or a rule."""
+    rule = lambda contexts, rng: {"x": contexts["c"]}  # noqa: E731
+    study = begin(tmp_path, explore=0.0, exploit=0.6, control=0.4, baseline=rule)
     play(study, 20)
     study.advance()
-    odd = [{"c": None}, {"c": "text"}, {"c": float("nan")}, {"c": 1e300}, {}] * 4
+    odd = [{"c": None}, {"c": "text"}, {"c": float("nan")}, {}] * 5
     decisions = study.ask_many(odd)
-    assert all(0.0 <= decision.action["x"] <= 1.0 for decision in decisions)
+    middle = study.policy.decide({"c": [0.5]})["x"][0]
+    for decision in decisions:
+        expected = 0.5 if decision.mode == "control" else middle
+        assert decision.action["x"] == pytest.approx(expected)
+        assert not decision.density
+        assert decision.propensity in (0.4, 0.6, 1.0)
     play(study, 10)
     assert study.advance().advanced
 

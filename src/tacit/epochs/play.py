@@ -136,6 +136,7 @@ class EpochPlay(PointLaw):
 
     def draw_modes(self, C: Floats, rng: Rng) -> tuple[Floats, NDArray[np.intp]]:
         """Actions for contexts, both in unit coordinates, and the number of the mode of each."""
+        C = self._readable(C)
         n = len(C)
         modes = rng.choice(len(MODES), size=n, p=self.shares.probabilities)
         points = self.actions.sample_points(n, rng)
@@ -154,7 +155,7 @@ class EpochPlay(PointLaw):
 
     def decide(self, C: Floats) -> Floats:
         """What the policy decides, in unit coordinates."""
-        return self._decider.decide(C)
+        return self._decider.decide(self._readable(C))
 
     def propensities(self, C: Floats, X: Floats, modes: NDArray[np.intp]) -> list[Propensity]:
         """Of actions that were drawn in these modes, in unit coordinates."""
@@ -168,6 +169,7 @@ class EpochPlay(PointLaw):
 
     def propensity(self, c: Floats, x: Floats) -> Propensity:
         """Of one action in one context, both in unit coordinates."""
+        c = self._readable(c[None, :])[0]
         continuous = self.actions.continuous
         atoms = 0.0
         if self.shares.learn:
@@ -234,6 +236,14 @@ class EpochPlay(PointLaw):
             facts["candidates"],
             facts["private"],
         )
+
+    def _readable(self, C: Floats) -> Floats:
+        """Contexts with the middle of the range where a coordinate is missing or unknown, as
+        `Problem.context_points` has it for visitors of a policy."""
+        known = np.isfinite(C)
+        if known.all():
+            return C
+        return self.problem.contexts.project_points(np.where(known, C, 0.5))
 
     @property
     def _learned(self) -> Learned:
