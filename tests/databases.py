@@ -31,8 +31,8 @@ import psycopg
 import pytest
 from sqlalchemy import make_url
 
-from helpers import BUDGET, create_study, small_problem
-from tacit import Budget, BudgetError, Ledger, StateError, Study
+from helpers import BUDGET, SMALL, create_study, small_problem, unit_problem
+from tacit import Budget, BudgetError, Ledger, Matern, StateError, Study
 from tacit.core import Cohort, database
 from tacit.core.events import PermuteAndFlip
 
@@ -345,6 +345,46 @@ def ask_in_forks(url: str) -> list[list[str]]:
 def release_study(url: str) -> list[int]:
     weights: list[int] = Study.open(url).release().posterior.weights.tolist()
     return weights
+
+
+def make_epoch_study(url: str, sizes: list[int], **given: Any) -> Study:
+    """A small study in epochs, of one action and one context."""
+    problem = unit_problem(kernel=Matern(2.5, 0.5), reward_range=(0.0, 1.0))
+    whole: dict[str, Any] = {"horizon": sum(sizes), "budget": BUDGET, "epochs": sizes}
+    return create_study(url, problem, **SMALL | {"public_points": 500} | whole | given)
+
+
+def ask_for_users(url: str, users: list[str]) -> list[list[Any]]:
+    """One round after the other: whose it was, its id, and the epoch in which it counts."""
+    study = Study.open(url)
+    asked = []
+    for user in users:
+        decision = study.ask({"c": 0.5}, user=user)
+        asked.append([user, decision.id, decision.epoch])
+    return asked
+
+
+def advance_study(url: str) -> list[Any]:
+    """What this process was told, and the policy that there was then of the first epoch."""
+    study: Any = Study.open(url)
+    done = study.advance()
+    return [done.advanced, done.epoch, study.policy_of(1).posterior.weights.tolist()]
+
+
+def ask_while_advancing(url: str, most: int) -> list[list[Any]]:
+    """Asks as often as it is let, or (without `most`) advances: ids and epochs of the rounds."""
+    study = Study.open(url)
+    if not most:
+        study.advance(early=True)
+        return []
+    asked = []
+    for _ in range(most):
+        try:
+            decision = study.ask({"c": 0.5})
+        except StateError:
+            break
+        asked.append([decision.id, decision.epoch])
+    return asked
 
 
 def _heat(function: Callable[..., Any], arguments: Sequence[Sequence[Any]]) -> list[Any]:

@@ -19,6 +19,7 @@ import pytest
 from tacit import Cohort, Statistic, Study
 from tacit.audit.cohorts import attack_cohorts
 from tacit.audit.end_to_end import attack_release
+from tacit.audit.epochs import ODD, SIZES, attack_epochs
 from tacit.audit.findings import Check, Finding
 from tacit.audit.ledger import temporary_ledger
 from tacit.audit.made_up import ONE, made_up_design, made_up_designs, made_up_sum
@@ -29,6 +30,8 @@ from tacit.core import Encoding, release_choice, release_gaussian
 from tacit.core.events import Exponential, Gaussian, PermuteAndFlip
 from tacit.core.noise import discrete_gaussian
 from tacit.core.selection import noisy_max
+from tacit.study.epoch_store import EpochStore
+from tacit.study.epoch_study import EpochStudy
 from tacit.tables import number
 
 RHO = 0.5
@@ -448,3 +451,58 @@ def test_somebody_who_gets_into_two_cohorts_is_seen(monkeypatch: pytest.MonkeyPa
 def test_right_cohorts_pass() -> None:
     """False alarm below 5e-8."""
     assert cohorts(100).ok
+
+
+# -- epochs ---------------------------------------------------------------------------------------
+
+
+def epochs(samples: int, **options: Any) -> Finding:
+    return attack_epochs(rho=4.5, delta=1e-6, samples=samples, **options)
+
+
+def test_a_right_study_in_epochs_passes() -> None:
+    """False alarm below 5e-8."""
+    found = epochs(60)
+    assert found.ok
+    assert found.samples == 120
+
+
+def test_half_the_noise_in_an_epoch_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The two sides are 5.4 apart or more where 3 is claimed. Refuted as long as at most 16 of 750
+    draws are on the wrong side of the threshold, where 3 are expected: missed with probability
+    below 1e-7."""
+
+    def half(total: Any, event: Any) -> Any:
+        return discrete_gaussian(total, replace(event, scale=event.scale / 2))
+
+    monkeypatch.setattr("tacit.core.release.discrete_gaussian", half)
+    assert not epochs(1000).ok
+
+
+def test_a_round_that_counts_in_both_epochs_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second epoch reads the odd round of the first, four times, in place of its own: somebody
+    who came back. The two sides are 8 apart or more where 3 is claimed. Refuted as long as at most
+    5 of 450 draws are on the wrong side, where 0.02 are expected: missed below 1e-9."""
+    read = EpochStore.rounds
+
+    def rounds(self: EpochStore, first: int, last: int) -> Any:
+        for start, rows in read(self, first, last):
+            if first == SIZES[0]:
+                ((_, odd),) = read(self, ODD - 1, ODD)
+                rows = [*odd, *odd, *odd, *odd, *rows[4:]]
+            yield start, rows
+
+    monkeypatch.setattr(EpochStore, "rounds", rounds)
+    assert not epochs(600).ok
+
+
+def test_play_whose_coins_come_from_the_data_is_seen() -> None:
+    """No draw is on the wrong side: what is public differs. 300 of them prove 3.2 where 3 is
+    claimed. Deterministic."""
+
+    def go_on(study: EpochStudy) -> None:
+        rows = [row for _, page in study._epochs.rounds(0, study.asked) for row in page]
+        study._rng = np.random.default_rng(int(1e6 * sum(row.reward + 1.0 for row in rows)))
+        study.advance()
+
+    assert not epochs(400, go_on=go_on).ok

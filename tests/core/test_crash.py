@@ -33,12 +33,12 @@ def assert_sound(result: dict[str, Any], kills: int) -> None:
     assert (result["conflicts"], result["lost"], result["overspends"]) == (0, 0, 0)
 
 
-@pytest.mark.parametrize(("what", "kills"), [("ledger", 20), ("study", 12)])
+@pytest.mark.parametrize(("what", "kills"), [("ledger", 20), ("study", 12), ("epochs", 6)])
 def test_no_kill_fools_a_ledger_or_a_study_in_a_file(what: str, kills: int) -> None:
     assert_sound(crash(what, kills), kills)
 
 
-@pytest.mark.parametrize(("what", "kills"), [("ledger", 15), ("study", 8)])
+@pytest.mark.parametrize(("what", "kills"), [("ledger", 15), ("study", 8), ("epochs", 4)])
 def test_no_kill_fools_a_ledger_or_a_study_on_a_server(
     what: str, kills: int, postgres_urls: Urls
 ) -> None:
@@ -52,6 +52,13 @@ def test_no_kill_fools_a_ledger_or_a_study_on_a_server(
 def test_a_ledger_that_can_be_fooled_is_found_out(broken: str, shows: list[str]) -> None:
     result = crash("ledger", 200, kind=broken, each=5)
     assert sum(result[name] for name in shows) > 0
+
+
+def test_a_study_in_epochs_that_forgets_who_was_there_is_found_out() -> None:
+    """Forty people and more than twelve rounds of each epoch: three kills or so let somebody come
+    back."""
+    result = crash("epochs", 40, kind="forgetful", each=8)
+    assert result["conflicts"] > 0
 
 
 def test_the_command_fails_where_a_ledger_is_fooled() -> None:

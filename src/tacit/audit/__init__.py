@@ -13,6 +13,7 @@ See docs/audit.md.
 | `prices.py`       | prices and conversions against exact worst cases from `laws.py`              |
 | `end_to_end.py`   | releases and choices through a real ledger                                   |
 | `cohorts.py`      | two groups of people in one ledger                                           |
+| `epochs.py`       | a whole study in two epochs                                                  |
 | `released.py`     | the laws of released vectors and choices, as they were charged               |
 | `samplers.py`     | the laws of the samplers                                                     |
 | `randomness.py`   | whether noise can be repeated                                                |

@@ -12,6 +12,7 @@ from tacit.audit.bounds import RANGE
 from tacit.audit.cohorts import attack_cohorts
 from tacit.audit.contribution import attack_contribution
 from tacit.audit.end_to_end import attack_pure_choice, attack_release
+from tacit.audit.epochs import attack_epochs
 from tacit.audit.findings import ALARM, RISK, Check, Clock, Finding
 from tacit.audit.gaussian import attack_gaussian
 from tacit.audit.made_up import made_up_sum
@@ -36,6 +37,7 @@ PRICED = 100  # releases whose price is computed
 SMALL_SCALE = 4.3  # of noise whose law differs from the normal law
 LEDGER_RHO = 4.5  # large, so that few releases tell
 COHORT_RHO = 2.0
+EPOCH_RHO = 4.5
 FEWEST_VECTORS = 200  # that are drawn to test coordinates, however many coordinates there are
 
 
@@ -53,6 +55,7 @@ class Effort:
     runs: int  # of several choices each
     charged: int  # releases through a ledger
     paired: int  # releases about two cohorts
+    epochs: int  # draws of each release of a study in two epochs
     noise: int  # draws of single coordinates
     chosen: int  # draws of a candidate, for its law
     coordinates: int  # of whole released vectors, together
@@ -70,6 +73,7 @@ QUICK = Effort(
     runs=2_000,
     charged=450,
     paired=800,
+    epochs=600,
     noise=40_000,
     chosen=2_000,
     coordinates=40_000,
@@ -86,6 +90,7 @@ FULL = Effort(
     runs=20_000,
     charged=3_000,
     paired=20_000,
+    epochs=6_000,
     noise=1_000_000,
     chosen=40_000,
     coordinates=1_000_000,
@@ -199,6 +204,7 @@ def _releases(s: Settings, effort: Effort) -> list[Attack]:
         partial(
             attack_cohorts, encoding=small, rho=COHORT_RHO, delta=s.delta, samples=effort.paired
         ),
+        partial(attack_epochs, rho=EPOCH_RHO, delta=s.delta, samples=effort.epochs),
         partial(
             attack_price,
             "price, one release",

@@ -44,7 +44,7 @@ class Settings:
         from tacit.study import Study
 
         study = Study.open(url)
-        design = study.design
+        design = replace(study.design, cohort=None)  # attacked by made-up people, of no epoch
         budget = study.ledger.budget
         # The largest choice that the budget pays for: one of epsilon costs rho = epsilon^2 / 8.
         most = budget.epsilon
@@ -58,7 +58,7 @@ class Settings:
             budget=budget,
             choice=min(most, LARGEST_CHOICE),
             design=design,
-            measure=study.ledger.account().measure,
+            measure=study.ledger.accounts()[-1].measure,
         )
 
     def encoding(self, size: int | None = None) -> Encoding:

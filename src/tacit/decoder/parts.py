@@ -23,7 +23,7 @@ SQUARES = 10
 SCALES = np.geomspace(0.003, 1.0, 6)  # prior variances of the reward function
 # Residuals whose mean square is this much larger than expected, and clearly so, in standard
 # deviations of the privacy noise, are those of another world.
-SURPRISE = 1.3
+SURPRISE = 1.6
 CLEARLY = 4.0
 UNKNOWN_RESPONSE = 0.5  # of what such residuals say: the standard deviation of its error
 MOST_CLIPPED = 0.95  # of the mean square of residuals at the clip is what can be read of them

@@ -30,6 +30,7 @@ from tacit.errors import InputError
 from tacit.numerics.engine import NUMPY
 from tacit.play import Fixed, PlayLaw, as_law
 from tacit.play.base import PointLaw, rows, some
+from tacit.play.wrapped import Decisions, Function
 from tacit.policy.deciding import Decider
 from tacit.problem import Problem
 from tacit.spec import Spec
@@ -37,6 +38,7 @@ from tacit.tables import Columns
 
 MODES = ("explore", "learn", "exploit", "control")
 MEMBERS = 64  # draws of a committee
+RULES = (Fixed, Decisions, Function)  # laws that play one action in each context
 SAME = 1e-9  # how far two actions may be apart, in unit coordinates, that are one and the same
 
 
@@ -134,6 +136,7 @@ class EpochPlay(PointLaw):
 
     def draw_modes(self, C: Floats, rng: Rng) -> tuple[Floats, NDArray[np.intp]]:
         """Actions for contexts, both in unit coordinates, and the number of the mode of each."""
+        C = self._readable(C)
         n = len(C)
         modes = rng.choice(len(MODES), size=n, p=self.shares.probabilities)
         points = self.actions.sample_points(n, rng)
@@ -152,7 +155,7 @@ class EpochPlay(PointLaw):
 
     def decide(self, C: Floats) -> Floats:
         """What the policy decides, in unit coordinates."""
-        return self._decider.decide(C)
+        return self._decider.decide(self._readable(C))
 
     def propensities(self, C: Floats, X: Floats, modes: NDArray[np.intp]) -> list[Propensity]:
         """Of actions that were drawn in these modes, in unit coordinates."""
@@ -166,6 +169,7 @@ class EpochPlay(PointLaw):
 
     def propensity(self, c: Floats, x: Floats) -> Propensity:
         """Of one action in one context, both in unit coordinates."""
+        c = self._readable(c[None, :])[0]
         continuous = self.actions.continuous
         atoms = 0.0
         if self.shares.learn:
@@ -233,6 +237,14 @@ class EpochPlay(PointLaw):
             facts["private"],
         )
 
+    def _readable(self, C: Floats) -> Floats:
+        """Contexts with the middle of the range where a coordinate is missing or unknown, as
+        `Problem.context_points` has it for visitors of a policy."""
+        known = np.isfinite(C)
+        if known.all():
+            return C
+        return self.problem.contexts.project_points(np.where(known, C, 0.5))
+
     @property
     def _learned(self) -> Learned:
         assert self.learned is not None
@@ -286,12 +298,20 @@ class Mixture(PointLaw):
 
 
 def as_baseline(baseline: Any) -> PlayLaw:
-    """A public rule to compare with: an action, a policy, or a function of contexts."""
-    if isinstance(baseline, PlayLaw):
-        return baseline
+    """A public rule to compare with: an action, a policy, or a function of contexts.
+
+    It has no coins of its own: those of a law that draws would be the same at every call, and its
+    propensities wrong.
+    """
     if isinstance(baseline, dict | str | int | float):
         return Fixed(baseline)
-    return as_law(baseline)
+    law = as_law(baseline)
+    if not isinstance(law, RULES):
+        raise InputError(
+            "a baseline must be an action, a policy or a function of contexts, without chance, "
+            f"got {law.description}: pass for example one of its actions."
+        )
+    return law
 
 
 def _same(points: Floats, x: Floats) -> NDArray[np.bool_]:

@@ -38,7 +38,7 @@ def epoch_sizes(horizon: int, epochs: Any) -> list[int]:
         first = FIRST_SHARE[epochs] * horizon
     else:
         first = horizon / (2.0**epochs - 1.0)
-    sizes = [max(1, math.ceil(first * 2**i)) for i in range(epochs - 1)]
+    sizes = [max(LEAST_ROUNDS, math.ceil(first * 2**i)) for i in range(epochs - 1)]
     return [*sizes, _size(horizon - sum(sizes))]
 
 

@@ -32,7 +32,7 @@ from tacit.epochs import (
 )
 from tacit.epochs.summary import epoch_facts
 from tacit.errors import InputError, StateError
-from tacit.passes import release_on, release_passes
+from tacit.passes import release_on, release_passes, require_room
 from tacit.play import PlayLaw
 from tacit.play.base import NotWritable
 from tacit.play.laws import load_law
@@ -128,6 +128,8 @@ class EpochStudy(Study):
             options=options,
             progress=progress,
         )
+        if ledger is not None:
+            require_room(ledger, design, request_of(1))
         settings = {
             "sizes": sizes,
             "shares": asdict(going.shares),
@@ -348,7 +350,8 @@ class EpochStudy(Study):
                 return Advance(False, present.number, missing)
             if not self._epochs.close(present.number, asked):
                 return self.advance(early=early, progress=progress)  # there are new rounds
-            present = self._present
+            # The same one, as it was closed: others may have released it and opened the next.
+            present = self._epochs.epochs()[present.number - 1]
         policy = self._released(present, progress)
         following = None
         if present.number < len(self.sizes):
@@ -395,7 +398,7 @@ class EpochStudy(Study):
             return replace(Design.restore(design.problem, *kept), cohort=cohort)
 
         policy = release_passes(
-            design, collect, release_on(self.ledger, f"epoch {epoch.number}"), following
+            design, collect, release_on(self.ledger, request_of(epoch.number)), following
         )
         about = epoch_facts(policy, epoch.number)
         return replace(policy, facts=policy.facts | {"epoch": about})
@@ -497,6 +500,11 @@ class EpochStudy(Study):
             return self.policy.receipt
         except StateError:
             return None
+
+
+def request_of(epoch: int) -> str:
+    """The request under which the ledger keeps the release of an epoch."""
+    return f"epoch {epoch}"
 
 
 def _mixed(law: EpochPlay, before: EpochPlay, early: int, size: int) -> PlayLaw:

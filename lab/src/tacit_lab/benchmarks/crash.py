@@ -6,14 +6,15 @@ one.
 ledger   they spend under ids that they have in common; every draw is fresh randomness, so a second
          draw shows
 study    they ask and tell until the horizon is full, then release
+epochs   they ask for users who come back, tell, and advance a study in epochs
 
 Whatever a writer was answered it notes in a file of its own. At the end the notes are held against
 the database.
 
     python -m tacit_lab.benchmarks.crash [--kills 200] [--ledger sound] [--url ...] [--json]
 
-`--ledger` takes one of the broken ledgers below, to see that it is found out. The command stops and
-fails at the first broken promise.
+`--ledger` takes one of the broken ledgers below, or `forgetful` for epochs, to see that it is found
+out. The command stops and fails at the first broken promise.
 """
 
 from __future__ import annotations
@@ -56,7 +57,10 @@ from tacit.core.accounts import cohorts_table, cost_of, metadata
 from tacit.core.budget import UNITS
 from tacit.core.database import connect, perform
 from tacit.core.events import Event, PermuteAndFlip
-from tacit.study import store
+from tacit.errors import TooLateError
+from tacit.study import epoch_store, store
+from tacit.study.epoch_store import EpochRow
+from tacit.study.epoch_study import EpochStudy
 
 WRITERS = 3
 KILLS_PER_DATABASE = 20
@@ -64,6 +68,11 @@ KILLS_PER_DATABASE = 20
 BACK = (0, 0, 0, 1, 2)
 RELEASES = 2  # of a study, one for each of its passes
 HORIZON = 40
+EPOCHS = [12, 18, 24]
+PASSES = ["epoch 1", "epoch 1/pass 1", "epoch 2", "epoch 3"]  # requests, one for each pass
+PEOPLE = 40  # who come, and come back
+QUICKLY = (0.005, 0.1)  # seconds between kills
+SLOWLY = (0.05, 2.0)  # where a release and the next design take about a second
 PROBLEM = Problem(Box([0.0], [1.0], ["dose"]), Box([0.0], [1.0], ["age"]), Matern(2.5, 0.5))
 SMALL = DesignOptions(rank=6, tau=10.0, public_points=1000, seed=0)
 
@@ -161,6 +170,8 @@ LEDGERS: dict[str, type[Ledger]] = {
 }
 
 
+FORGETFUL = "forgetful"  # a study in epochs that forgets who was there
+
 # -- writers --------------------------------------------------------------------------------------
 
 
@@ -220,11 +231,71 @@ def study_for_ever(url: str, notes: Notes, seed: int) -> None:
         notes.write("told", *batch)
 
 
+def forget_users() -> None:
+    """A study, and a ledger, that take everybody for new: in this process alone."""
+    vars(epoch_store)["_counted_in"] = lambda _connection, _user, epoch: epoch
+    vars(tables)["enrol"] = lambda _connection, _cohort, _members: None
+
+
+def epochs_for_ever(url: str, kind: str, notes: Notes, seed: int) -> None:
+    if kind == FORGETFUL:
+        forget_users()
+    study = Study.open(url)
+    assert isinstance(study, EpochStudy)
+    rng = random.Random(seed)
+    while True:
+        users = [f"user {rng.randrange(PEOPLE)}" for _ in range(rng.choice((1, 1, 3)))]
+        try:
+            decisions = study.ask_many([[rng.random()] for _ in users], users=users)
+        except StateError:
+            notes.write("refused")
+            decisions = []
+        counted = [decision for decision in decisions if decision.epoch is not None]
+        if counted:
+            ids = [decision.id for decision in counted]
+            rewards = [rng.random() for _ in ids]
+            batch = [f"{name}={reward!r}" for name, reward in zip(ids, rewards, strict=True)]
+            notes.write("asked", *batch)
+            notes.write("counted", *[f"{each.id}={each.epoch}" for each in counted])
+            try:
+                study.tell_many(ids, rewards)
+                notes.write("told", *batch)
+            except TooLateError:
+                notes.write("refused")
+        if not decisions or rng.random() < 0.2:
+            _advance(study, notes)
+
+
+def _advance(study: EpochStudy, notes: Notes) -> None:
+    try:
+        study.advance()
+    except StateError:
+        if not study.finished:
+            raise
+        time.sleep(0.01)  # nothing is left to advance
+    for number, digest in _policies(study).items():
+        notes.write("released", str(number), digest)
+
+
+def _policies(study: EpochStudy) -> dict[int, str]:
+    """A digest of the policy of every epoch that was released."""
+    released = [epoch.number for epoch in study.history if epoch.released is not None]
+    found = {}
+    for number in released:
+        weights = study.policy_of(number).posterior.weights
+        found[number] = hashlib.sha256(weights.tobytes()).hexdigest()
+    return found
+
+
 # -- the killer -----------------------------------------------------------------------------------
 
 
 def hunt(
-    work: Callable[[Notes, int], None], folder: Path, kills: int, rng: random.Random
+    work: Callable[[Notes, int], None],
+    folder: Path,
+    kills: int,
+    rng: random.Random,
+    pause: tuple[float, float] = QUICKLY,
 ) -> list[list[str]]:
     """Keeps `WRITERS` writers at work and kills them at random moments. Returns their notes, as
     words."""
@@ -242,7 +313,7 @@ def hunt(
     writers = [start() for _ in range(WRITERS)]
     try:
         while kills > 0:
-            time.sleep(rng.uniform(0.005, 0.1))
+            time.sleep(rng.uniform(*pause))
             if any(process.exitcode is not None for process, _ in writers):
                 raise SystemExit("a writer died by itself: see above.")
             # who has begun to write notes; now and then all of them are killed together
@@ -338,6 +409,89 @@ def study_episode(url: str, folder: Path, kills: int, rng: random.Random) -> Res
     )
 
 
+def epochs_episode(url: str, folder: Path, kills: int, kind: str, rng: random.Random) -> Result:
+    made = Study.create(
+        url,
+        PROBLEM,
+        horizon=sum(EPOCHS),
+        budget=Budget(rho=0.5),
+        unit="user",
+        options=SMALL,
+        epochs=EPOCHS,
+    )
+    assert isinstance(made, EpochStudy)
+    begun = time.perf_counter()
+    lines = hunt(
+        lambda notes, seed: epochs_for_ever(url, kind, notes, seed), folder, kills, rng, SLOWLY
+    )
+    seconds = time.perf_counter() - begun
+
+    study = Study.open(url)
+    assert isinstance(study, EpochStudy)
+    interrupted = sum(epoch.closed is not None for epoch in study.history) - len(_policies(study))
+    if not study.finished:  # once more, now that all is quiet: whatever was begun can be ended
+        study.advance(early=True)
+    policies: dict[str, set[str]] = defaultdict(set)
+    for number, digest in _policies(study).items():
+        policies[str(number)].add(digest)
+    for word, *rest in lines:
+        if word == "released":
+            policies[rest[0]].add(rest[1])
+
+    rows = perform(
+        connect(url),
+        lambda c: c.execute(select(store.rounds_table).order_by(store.rounds_table.c.number)).all(),
+    )
+    rounds = {row.id: row for row in rows}
+    epochs = study._epochs.epochs()
+    asks = [_scaled(rest) for word, *rest in lines if word == "asked"]
+    tells = [_scaled(rest) for word, *rest in lines if word == "told"]
+    known = [batch for batch in asks if all(name in rounds for name in batch)]
+    moved = 0  # rounds that count in another epoch than they were told
+    for word, *rest in lines:
+        if word == "counted":
+            pairs = [each.split("=") for each in rest]
+            moved += sum(
+                name in rounds and _epoch_of(rounds[name].number, epochs) != int(epoch)
+                for name, epoch in pairs
+            )
+    of_users: dict[str, set[int]] = defaultdict(set)
+    for row in rows:
+        of_users[row.user].add(_epoch_of(row.number, epochs))
+    twice = sum(len(found) > 1 for found in of_users.values())
+    charges = [charge.request for charge in study.ledger.charges()]
+    expected = [name for name in PASSES if name.split("/")[0] in {f"epoch {n}" for n in policies}]
+    in_order = [row.number for row in rows] == list(range(1, len(rows) + 1))
+    accounts = study.ledger.accounts()
+    return Result(
+        what="epochs",
+        kills=kills,
+        answers=sum(line[0] != "refused" for line in lines),
+        refused=sum(line[0] == "refused" for line in lines),
+        interrupted=interrupted,
+        seconds=seconds,
+        conflicts=sum(len(found) > 1 for found in policies.values())
+        + sum(not _whole(batch, rounds) for batch in known)
+        + moved
+        + twice,
+        lost=len(asks)
+        - len(known)
+        + sum(not _kept(batch, rounds) for batch in tells)
+        + len(set(expected) - set(charges)),
+        overspends=int(not in_order)
+        + len(set(charges) - set(PASSES))
+        + (len(charges) - len(set(charges)))
+        + sum(account.spent > account.cap for account in accounts),
+    )
+
+
+def _epoch_of(number: int, epochs: list[EpochRow]) -> int:
+    """The epoch of a round; the one after the last, if that one is closed and the round came
+    later."""
+    found = [epoch.number for epoch in epochs if epoch.first < number <= epoch.end]
+    return found[0] if len(found) == 1 else epochs[-1].number + 1
+
+
 def _scaled(batch: list[str]) -> dict[str, float]:
     """Rewards by round, as the database holds them."""
     rewards = {}
@@ -387,6 +541,8 @@ def measure(what: str, kills: int, kind: str, url: str | None, rng: random.Rando
             now = min(left, KILLS_PER_DATABASE)
             if what == "ledger":
                 results.append(ledger_episode(database, folder, now, kind, rng))
+            elif what == "epochs":
+                results.append(epochs_episode(database, folder, now, kind, rng))
             else:
                 results.append(study_episode(database, folder, now, rng))
             if not results[-1].holds:
@@ -413,8 +569,8 @@ def table(results: list[Result]) -> Table:
 
 def main(
     kills: int = typer.Option(200, min=1, help="of each kind"),
-    what: str = typer.Option("ledger,study", help="what to kill: ledger, study or both"),
-    ledger: str = typer.Option("sound", help=", ".join(LEDGERS)),
+    what: str = typer.Option("ledger,study,epochs", help="what to kill, with commas"),
+    ledger: str = typer.Option("sound", help=", ".join([*LEDGERS, FORGETFUL])),
     url: str = typer.Option("", help="an empty database (default: SQLite files)"),
     seed: int = typer.Option(0, help="of the moments"),
     to_json: bool = typer.Option(False, "--json"),
@@ -422,7 +578,7 @@ def main(
     """Kills writers and prints what became of their work, as a table or as JSON."""
     if url and inspect(connect(url)).get_table_names():
         raise SystemExit("this database is not empty: give one that may be wiped.")
-    if "study" in what:
+    if what != "ledger":
         import opendp.prelude  # noqa: F401  (once, before the forks)
     rng = random.Random(seed)
     results = [measure(kind, kills, ledger, url or None, rng) for kind in what.split(",")]
