@@ -131,10 +131,12 @@ def test_auto_takes_the_least_regret_that_is_allowed_and_worth_another_epoch() -
     one = Compared((100,), 1.0, 0.010, allowed=True)
     two = Compared((20, 80), 0.50, 0.011, allowed=True)
     blind = Compared((10, 90), 0.40, 0.013, allowed=False)
-    three = Compared((10, 20, 70), 0.495, 0.011, allowed=True)
+    three = Compared((10, 20, 70), 0.46, 0.011, allowed=True)
     assert _best([one, two, blind, three]) is two
-    better = replace(three, regret_share=0.45)
+    better = replace(three, regret_share=0.44)
     assert _best([one, two, blind, better]) is better
+    four = Compared((5, 10, 20, 65), 0.41, 0.011, allowed=True)  # two further epochs
+    assert _best([one, two, three, four]) is two
     assert _best([one, blind]) is one
 
 

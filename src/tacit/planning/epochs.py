@@ -45,7 +45,9 @@ FINER = 3  # functions are drawn on so many times as many points
 MOST_COMPARED = 6  # epochs
 OTHER_FIRST = (0.5, 2.0)  # first epochs that are tried besides the usual one, as multiples of it
 MOST_ERROR = 1.2  # of a plan that "auto" may choose, as a multiple of that of one epoch
-WORTHWHILE = 0.02  # of the regret must be saved by a plan with more epochs
+# So much of the regret must each further epoch save. A plan knows the kernel's parameters; a study
+# has to find them, the worse the smaller its first epoch is.
+WORTHWHILE = 0.1
 HALVINGS = 7  # of the range in which the least first epoch is sought
 
 
@@ -198,20 +200,20 @@ class EpochPlan:
             )
         elif least > LEAST_ROUNDS:
             first = self.sizes[0]
+            more = "" if first >= least else ": its policy is a worse one"
             yield (
                 f"A first epoch below {least:,} rounds would leave the policy no better than one "
-                f"fixed action; this one has {first:,}"
-                + ("." if first >= least else ", so the second epoch is played half-blind.")
+                f"fixed action; this one has {first:,}{more}."
             )
 
     def _choice(self) -> Iterator[str]:
         if not self.compared:
             return
         yield (
-            f"These sizes lose the least of {len(self.compared)} plans from 1 to "
-            f"{max(len(each.sizes) for each in self.compared)} epochs whose final error is at most "
-            f"{MOST_ERROR:g} times that of one epoch; a plan with more epochs must save "
-            f"{_percent(WORTHWHILE)} of the regret."
+            f"These sizes were chosen out of {len(self.compared)} plans from 1 to "
+            f"{max(len(each.sizes) for each in self.compared)} epochs: the least regret with a "
+            f"final error of at most {MOST_ERROR:g} times that of one epoch, where each further "
+            f"epoch has to save {_percent(WORTHWHILE)} of the regret."
         )
         refused = [each for each in self.compared if not each.allowed]
         if refused:
@@ -389,10 +391,9 @@ def _best(compared: Sequence[Compared]) -> Compared:
     """The least regret among those that are allowed; more epochs must be worth it."""
     best = compared[0]
     for each in sorted(compared[1:], key=lambda plan: len(plan.sizes)):
-        less = each.regret_share < best.regret_share * (
-            1.0 - (WORTHWHILE if len(each.sizes) > len(best.sizes) else 0.0)
-        )
-        if each.allowed and less:
+        further = len(each.sizes) - len(best.sizes)
+        enough = (1.0 - WORTHWHILE) ** further * best.regret_share
+        if each.allowed and each.regret_share < enough:
             best = each
     return best
 
