@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,8 +31,10 @@ from tacit.planning.worlds import Cells, Learned, Played, Worlds
 from tacit.problem import Problem
 from tacit.progress import Progress, silent
 from tacit.residual import REWARDS, choose_clip, clipping
+from tacit.residual.expected import UNSURE
 
 MEMBERS = 32  # posterior draws by which an epoch is played
+FEARED = 2.0  # residuals are clipped for a noise of so many standard deviations more than is true
 POINTS = 2048  # public points of the play law of an epoch, on about so many cells
 
 
@@ -198,13 +200,16 @@ class Player:
         """What the release of an epoch says: one pass, which adds what is not known before it."""
         noise = self._options.noise
         error = played.variance_given(before, B) ** 0.5
-        residual = choose_clip(error, noise)
+        # A study does not know how noisy rewards are: what is not learned yet looks like noise.
+        feared = math.sqrt(noise**2 + FEARED * UNSURE * error**2)
+        residual = choose_clip(error, feared)
         signal = error
         kept = 1.0
         if residual == REWARDS:
             signal = self._options.signal
         else:
-            _, kept = clipping(residual.residual_clip / math.hypot(signal, noise))
+            inside, kept = clipping(residual.residual_clip / math.hypot(signal, noise))
+            residual = replace(residual, attenuation=inside)
         r = residual.residual_clip
         if k == len(taus):
             taus.append(self._tau(played, rounds, signal / r, noise / r))

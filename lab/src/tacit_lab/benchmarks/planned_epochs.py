@@ -5,15 +5,15 @@ reward that `tacit plan --epochs` promises those that a study then has?
                                                   [--markdown docs/planning.md]
 
 The problems are those of the arena's RKHS environments: kernel, lengthscale, law of contexts and
-noise (0.1). Reward functions are drawn from the prior (standard deviation 0.3). With `--arena` they
-are the arena's own, f = sum_j a_j k(w, u_j). These are smoother than functions of the prior: their
-covariance is the kernel convolved with itself, which for RBF is the same kernel with sqrt(2) times
-the lengthscale, and for others about that. The plan is told this, and their standard deviation.
-Functions come in pairs f and -f, so that few of them have the right mean. Each is a study of its
-own, simulated epoch by epoch (`tacit.epochs.Course`).
+noise (0.1). Reward functions are drawn from the prior (standard deviation 0.3), in pairs f and -f,
+so that few of them have the right mean; the plan is told the standard deviation of those that were
+drawn. Each is a study of its own, simulated epoch by epoch (`tacit.epochs.Course`). With `--arena`
+the functions are the arena's own, f = sum_j a_j k(w, u_j). These are smoother than functions of the
+prior: their covariance is the kernel convolved with itself, which for RBF is the same kernel with
+sqrt(2) times the lengthscale, and for others about that. The plan is told this.
 
-With `--store` a stopped run goes on. The command fails if a ratio of measured to planned leaves 0.7
-to 1.3 by more than two standard errors.
+With `--store` a stopped run goes on: what was measured is not measured again, only planned. The
+command fails if a ratio of measured to planned leaves 0.7 to 1.3 by more than two standard errors.
 """
 
 from __future__ import annotations
@@ -222,10 +222,8 @@ def study(setting: Setting, number: int) -> Outcome:
 
 def forecast(setting: Setting) -> Figures:
     """What a plan expects that is told what is known of the functions."""
-    signal = SIGNAL
     lengthscales = None
     if setting.arena:
-        signal = _deviation(setting)
         lengthscales = (math.sqrt(2) * setting.lengthscale,) * 2
     plan = tacit.plan(
         _problem(setting),
@@ -234,7 +232,7 @@ def forecast(setting: Setting) -> Figures:
         epochs=setting.epochs,
         explore=EXPLORE,
         lengthscales=lengthscales,
-        options=tacit.DesignOptions(rank=setting.rank, signal=signal, noise=NOISE),
+        options=tacit.DesignOptions(rank=setting.rank, signal=_deviation(setting), noise=NOISE),
     )
     return Figures(plan.final_error_share, plan.regret_share, plan.mean_reward)
 
@@ -323,6 +321,7 @@ def found_in(
     """Of all settings: what is known already, and what is measured now."""
     for setting in track(wanted, "measuring", console=Console(stderr=True)):
         if setting in known:
+            known[setting] = replace(known[setting], planned=forecast(setting))
             continue
         known[setting] = measure(setting)
         if store is not None:
