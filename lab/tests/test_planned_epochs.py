@@ -11,6 +11,7 @@ import pytest
 from tacit_lab.benchmarks import planned_epochs
 from tacit_lab.benchmarks.planned_epochs import (
     ARENA,
+    FURTHER,
     HEADER,
     SETTINGS,
     SIGNAL,
@@ -26,7 +27,7 @@ from tacit_lab.benchmarks.planned_epochs import (
 SMALL = Setting("rbf", 1, 1, 400, 3.0, 2, 4, rank=12)
 
 
-@pytest.mark.parametrize("setting", [SETTINGS[0], SETTINGS[-1], ARENA[0]])
+@pytest.mark.parametrize("setting", [SETTINGS[0], FURTHER[-1], ARENA[0]])
 def test_all_pairs_are_the_same_function(setting: Setting) -> None:
     rng = np.random.default_rng(0)
     menu = rng.random((3, setting.actions))
