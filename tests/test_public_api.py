@@ -15,8 +15,8 @@ from helpers import ROOT
 
 MOST = 8
 # `tacit.fit` has one parameter for each thing that a fit must be told, and two objects of options;
-# `Study.create` has one for each share of the traffic.
-WIDER = {"tacit.fit": 11, "tacit.Study.create": 14}
+# `Study.create` has one for each share of the traffic, and `plan` two of its parameters.
+WIDER = {"tacit.fit": 11, "tacit.Study.create": 14, "tacit.plan": 10}
 
 
 def public_callables() -> Iterator[tuple[str, Any]]:

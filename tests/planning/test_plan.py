@@ -23,7 +23,7 @@ from tacit.kernels import Matern
 from tacit.kernels.ard import lengthscales
 from tacit.passes import release_passes, simulate_with
 from tacit.planning import Forecast, Plan, plan
-from tacit.planning.forecast import relatives
+from tacit.planning.priors import relatives
 from tacit.single_decision.scoring import score_weights
 
 PROBLEM = unit_problem(kernel=Matern(2.5, 0.3), reward_range=(-1.0, 1.0))

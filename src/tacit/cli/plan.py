@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -13,7 +13,7 @@ from tacit.cli.options import Delta, Epsilon, ProblemPath, Rank, chosen_budget, 
 from tacit.errors import InputError
 
 if TYPE_CHECKING:
-    from tacit.planning import ColumnWorth, Forecast, Plan
+    from tacit.planning import ColumnWorth, EpochPlan, Forecast, Plan
 
 
 def plan(
@@ -47,6 +47,17 @@ def plan(
             help="How many releases will be made of the same records; two are more accurate.",
         ),
     ] = 2,
+    epochs: Annotated[
+        str,
+        typer.Option(
+            help="How the rounds are divided into epochs: a number, sizes such as 1500,3000,6000, "
+            'or "auto", which compares 1 to 6 epochs.'
+        ),
+    ] = "1",
+    explore: Annotated[
+        float,
+        typer.Option(help="The share of uniform actions from the second epoch on."),
+    ] = 0.05,
     columns: Annotated[
         bool,
         typer.Option(
@@ -65,6 +76,15 @@ def plan(
     by drawing reward functions from the kernel and released numbers from their law. Planning needs
     no data and costs no budget.
 
+    A study in several epochs uses what it has learned while it learns: after each epoch the rounds
+    are released, and the next epoch plays by the policy so far. Every person counts in one epoch,
+    so each release spends the whole budget. --epochs forecasts for each epoch what its rounds lose
+    against always taking the best action (regret), their mean reward, and the error of the policy
+    that it ends with. More and smaller epochs lose less, until the first one is too small to learn
+    from: --epochs auto finds out where that is.
+
+        tacit plan problem.toml --rounds 30000 --epsilon 1 --epochs auto
+
     The play is that of the [play] table. With a column of propensities the weights are those of the
     fit, and the log is taken to explore uniformly as rarely as they allow for.
     """
@@ -80,6 +100,26 @@ def plan(
     if spec.propensity is not None:
         weight = choose_max_weight(spec.problem, horizon, budget, options)
         options = replace(options, max_weight=weight)
+    divided = _divided(epochs)
+    if divided != 1:
+        _require_alone(target, columns, figure)
+        with progress(json) as show:
+            in_epochs = make_plan(
+                spec.problem,
+                horizon=horizon,
+                budget=budget,
+                epochs=divided,
+                explore=explore,
+                lengthscales=lengthscales,
+                options=options,
+                progress=show,
+            )
+            found = in_epochs.to_json()
+        if json:
+            emit(found)
+        else:
+            _show_epochs(in_epochs)
+        return
     with progress(json) as show:
         planned = make_plan(
             spec.problem,
@@ -112,6 +152,64 @@ def plan(
         _show_columns(worths)
     if figure is not None:
         err.print(f"Figure: {figure}")
+
+
+def _divided(epochs: str) -> int | list[int] | Literal["auto"]:
+    """What `--epochs` says."""
+    text = epochs.strip()
+    if text == "auto":
+        return "auto"
+    try:
+        sizes = [int(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(
+            "--epochs must be a number of epochs, their sizes separated by commas, or auto, got "
+            f"{epochs!r}."
+        ) from None
+    return sizes if len(sizes) > 1 else sizes[0]
+
+
+def _require_alone(target: float | None, columns: bool, figure: Path | None) -> None:
+    if target is not None or columns or figure is not None:
+        raise InputError(
+            "--target, --columns and --figure are for studies of one epoch: leave out --epochs to "
+            "ask them."
+        )
+
+
+def _show_epochs(planned: EpochPlan) -> None:
+    out.print(planned.explain(), soft_wrap=True)
+    rows = [
+        [
+            f"epoch {epoch.number}",
+            f"{epoch.rounds:,}",
+            f"{epoch.regret:.3g}",
+            f"{epoch.regret_share:.1%}",
+            f"{epoch.mean_reward:.3g}",
+            f"{epoch.error:.3g}",
+            f"{epoch.error_share:.1%}",
+        ]
+        for epoch in planned.epochs
+    ]
+    table(
+        "What each epoch costs and teaches; % of what uniform actions lose",
+        ["", "rounds", "regret a round", "%", "mean reward", "error of its policy", "%"],
+        rows,
+    )
+    if planned.compared:
+        table(
+            "Plans that were compared",
+            ["sizes", "regret", "final error", ""],
+            [
+                [
+                    ", ".join(f"{size:,}" for size in each.sizes),
+                    f"{each.regret_share:.1%}",
+                    f"{each.error_share:.2%}",
+                    "" if each.allowed else "learns too little",
+                ]
+                for each in planned.compared
+            ],
+        )
 
 
 def _answers(planned: Plan, target: float | None) -> dict[str, object]:

@@ -1,6 +1,15 @@
 """Planning: how good the policy will be, before any data."""
 
 from tacit.planning.columns import ColumnWorth
+from tacit.planning.epochs import EpochForecast, EpochPlan, plan_epochs
 from tacit.planning.forecast import Forecast, Plan, plan
 
-__all__ = ["ColumnWorth", "Forecast", "Plan", "plan"]
+__all__ = [
+    "ColumnWorth",
+    "EpochForecast",
+    "EpochPlan",
+    "Forecast",
+    "Plan",
+    "plan",
+    "plan_epochs",
+]

@@ -11,14 +11,12 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from tacit._typing import Floats
 from tacit.core import Budget
-from tacit.decoder.evidence import LENGTH_REACH, STRETCH
-from tacit.decoder.kinds import additive, kinds
 from tacit.design import Design, DesignOptions
 from tacit.design.choices import (
     choose_landmarks,
@@ -29,32 +27,32 @@ from tacit.design.choices import (
     pass_budgets,
     tolerance,
 )
-from tacit.design.features import Features, clipped
+from tacit.design.features import clipped
 from tacit.design.options import require_rounds
 from tacit.design.public import public_total
+from tacit.epochs import Shares
 from tacit.errors import InputError
 from tacit.kernels import Kernel
-from tacit.kernels.ard import action_lengthscales, spread, with_lengthscales
-from tacit.kernels.ard import lengthscales as lengthscales_of
 from tacit.planning.columns import RANK as COLUMN_RANK
 from tacit.planning.columns import ColumnWorth, Comparer, Learning, paired
+from tacit.planning.epochs import EpochPlan, plan_epochs
 from tacit.planning.leaving_out import Reduced, reduced_problems
+from tacit.planning.priors import (
+    ABOUT_RELATIVES,
+    LEAST,
+    OWN,
+    RELATIVES,
+    choose_prior,
+    truths_in_range,
+)
 from tacit.planning.releases import Releases, expected_releases
 from tacit.planning.simulation import Simulation
 from tacit.problem import Problem
 from tacit.progress import Progress, silent
 
-FINER = 3  # reward functions are drawn on so many times as many points as there may be landmarks,
-LEAST = 500  # and on so many where the kernel has as many to tell
-TRUTHS = 4  # kernels that stand for a range of lengthscales
+FINER = 3  # reward functions are drawn on so many times as many points as there may be landmarks
 MOST_ROUNDS = 10**9
 REPORTING_DELTA = 1e-6  # where the budget states none
-# Where less of the kernel than this is explained by all points that functions are drawn on, nobody
-# could learn its functions well: the forecast is for its relatives.
-EXPLAINED = 0.8
-EXPLAINED_AT = 1024  # public points
-OWN = "kernel"
-RELATIVES = "relatives"
 SMALLEST_EPSILON = 1e-3
 LARGEST_EPSILON = 100.0
 
@@ -83,17 +81,51 @@ class Forecast:
         return asdict(self)
 
 
-def plan(
+@overload
+def plan(  # type: ignore[overload-overlap]  # 1 is a number of epochs, too
     problem: Problem,
     *,
     horizon: int,
     budget: Budget,
+    epochs: Literal[1] = 1,
+    explore: float = 0.05,
     rng: np.random.Generator | int = 0,
     lengthscales: Sequence[float] | None = None,
     passes: int = 2,
     options: DesignOptions | None = None,
     progress: Progress = silent,
-) -> Plan:
+) -> Plan: ...
+
+
+@overload
+def plan(
+    problem: Problem,
+    *,
+    horizon: int,
+    budget: Budget,
+    epochs: int | Sequence[int] | Literal["auto"],
+    explore: float = 0.05,
+    rng: np.random.Generator | int = 0,
+    lengthscales: Sequence[float] | None = None,
+    passes: int = 2,
+    options: DesignOptions | None = None,
+    progress: Progress = silent,
+) -> EpochPlan: ...
+
+
+def plan(
+    problem: Problem,
+    *,
+    horizon: int,
+    budget: Budget,
+    epochs: int | Sequence[int] | str = 1,
+    explore: float = 0.05,
+    rng: np.random.Generator | int = 0,
+    lengthscales: Sequence[float] | None = None,
+    passes: int = 2,
+    options: DesignOptions | None = None,
+    progress: Progress = silent,
+) -> Plan | EpochPlan:
     """Plans a study: the error to expect, what limits it, and the answers to the inverse questions.
 
     `options.signal` and `options.noise` are guesses of the standard deviations of the reward
@@ -107,59 +139,30 @@ def plan(
     The plan is for the play of the problem, which is uniform unless it states another. For a log
     with propensities pass `options.max_weight`: the plan is then for one that explores uniformly in
     a share `1 / max_weight` of its rounds.
+
+    With several `epochs` (how many, their sizes, or "auto") it is the plan of a study that goes on,
+    which plays a share `explore` of its rounds uniformly from the second epoch on and the others
+    by Thompson sampling: see `EpochPlan`. Its first epoch makes two passes, later ones one.
     """
     horizon = require_rounds(horizon)
     options = options or DesignOptions()
     generator = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(rng)
     truths = None
     if lengthscales is not None:
-        truths = _truths(problem, lengthscales)
-    return Plan(problem, horizon, budget, generator, truths, passes, options, progress)
-
-
-def _truths(problem: Problem, lengthscales: Sequence[float]) -> list[Kernel]:
-    """The kernels that reward functions are drawn from, over a range of lengthscales."""
-    try:
-        low, high = (float(value) for value in lengthscales)
-    except (TypeError, ValueError):
-        raise InputError(
-            f"lengthscales must be a range (low, high), got {lengthscales!r}."
-        ) from None
-    if not 0 < low <= high < math.inf:
-        raise InputError(
-            f"lengthscales must be positive and increasing, got ({low}, {high}): pass (low, high)."
+        truths = truths_in_range(problem, lengthscales)
+    if isinstance(epochs, bool) or epochs != 1:
+        return plan_epochs(
+            problem,
+            horizon,
+            budget,
+            epochs,
+            shares=Shares(explore),
+            rng=generator,
+            truths=truths,
+            options=options,
+            progress=progress,
         )
-    whole = spread(problem.k, problem.dimension)
-    count = len(lengthscales_of(whole))
-    if not count:
-        raise InputError("this kernel has no lengthscales: leave lengthscales out.")
-    return [
-        with_lengthscales(whole, [float(value)] * count)
-        for value in np.geomspace(low, high, TRUTHS)
-    ]
-
-
-def relatives(problem: Problem) -> list[Kernel]:
-    """Kernels of simpler functions that the decoder finds by their evidence: contexts matter less
-    than the kernel says, all together or each by itself. There may be none."""
-    kernels = kinds(problem.k, problem.dimension)
-    actions = action_lengthscales(kernels[0], problem.actions.dimension)
-    own = lengthscales_of(kernels[0])
-    found: list[Kernel] = []
-    for kernel in (kernels[0], *additive(kernels[0])):
-        for stretch in (STRETCH, LENGTH_REACH):
-            longer = [math.exp(stretch) * value for value in own[actions:]]
-            relative = with_lengthscales(kernel, own[:actions] + longer)
-            if relative not in (kernels[0], *found):
-                found.append(relative)
-    return found
-
-
-def _explained(problem: Problem, points: Floats) -> float:
-    """The part of the kernel's variance at public points that its values on `points` explain."""
-    public = problem.public_points(EXPLAINED_AT, np.random.default_rng(0))
-    phi = Features.on(problem.k, points)(public)
-    return float(np.sum(phi * phi) / np.sum(problem.k.diagonal(public)))
+    return Plan(problem, horizon, budget, generator, truths, passes, options, progress)
 
 
 class Plan:
@@ -188,18 +191,12 @@ class Plan:
         most = max(FINER * self._rank, LEAST)
         points = choose_landmarks(problem, 1.0 / (30 * horizon), most, rng)
         progress("placing landmarks", 1, 2)
-        self.prior = OWN
-        if truths is None:
-            truths = [problem.k]
-            simpler = relatives(problem)
-            if simpler and _explained(problem, points) < EXPLAINED:
-                truths = simpler
-                self.prior = RELATIVES
-                points = points[: max(2 * self._rank, LEAST)]  # simpler functions need no more
-        self._truths = list(truths)
+        self._truths, self.prior, points = choose_prior(
+            problem, truths, points, few=max(2 * self._rank, LEAST)
+        )
         landmarks = points[: self._rank]
         finer = points[self._rank :]
-        self._simulation = Simulation(problem, landmarks, finer, truths, options.signal, rng)
+        self._simulation = Simulation(problem, landmarks, finer, self._truths, options.signal, rng)
         progress("placing landmarks", 2, 2)
 
     @cached_property
@@ -382,11 +379,7 @@ class Plan:
         low, high = f.band
         about = []
         if f.prior == RELATIVES:
-            about = [
-                "Functions of the problem's own kernel have too many dimensions to be learned by "
-                "any study: this is about simpler ones, to which contexts matter less, or one by "
-                "one, and which a fit finds by itself."
-            ]
+            about = [ABOUT_RELATIVES]
         if self.problem.law is not None:
             about.append(f"Actions are played by {self.problem.law.description}.")
         if self._max_weight > 1.0:

@@ -251,7 +251,11 @@ class Drawn:
 def candidate_pairs(problem: Problem, rng: Rng) -> Floats:
     """Every candidate action in every context: (contexts, actions, dimension)."""
     menu = problem.actions.candidate_points(64 if problem.actions.dimension == 1 else 256)
-    contexts = problem.draw_contexts(CONTEXTS, rng)
+    return every_pair(menu, problem.draw_contexts(CONTEXTS, rng))
+
+
+def every_pair(menu: Floats, contexts: Floats) -> Floats:
+    """Every action of a menu in every context: (contexts, actions, dimension)."""
     shape = (len(contexts), len(menu))
     return np.concatenate(
         [

@@ -33,6 +33,7 @@ from tacit.epochs import (
 from tacit.epochs.summary import epoch_facts
 from tacit.errors import InputError, StateError
 from tacit.passes import release_on, release_passes, require_room
+from tacit.planning.epochs import planned_sizes
 from tacit.play import PlayLaw
 from tacit.play.base import NotWritable
 from tacit.play.laws import load_law
@@ -53,12 +54,12 @@ from tacit.study.study import Decision, Study, item, require_users
 class EpochOptions:
     """How a study in epochs goes on.
 
-    `epochs` is how many there are, or their sizes. `shares` are those of the traffic from the
-    second epoch on, and `baseline` is what its control share plays. `wait` is how long after the
-    last round of an epoch its rewards are waited for.
+    `epochs` is how many there are, their sizes, or "auto": those of a plan. `shares` are those of
+    the traffic from the second epoch on, and `baseline` is what its control share plays. `wait` is
+    how long after the last round of an epoch its rewards are waited for.
     """
 
-    epochs: int | Sequence[int]
+    epochs: int | Sequence[int] | str
     shares: Shares
     baseline: Any = None
     wait: timedelta = timedelta(0)
@@ -106,7 +107,9 @@ class EpochStudy(Study):
                 "a study in epochs releases policies, which need a delta: write "
                 "Budget(epsilon=1.0, delta=1e-6)."
             )
-        sizes = epoch_sizes(horizon, going.epochs)
+        sizes = planned_sizes(
+            problem, horizon, budget, going.epochs, going.shares, options, progress
+        )
         baseline = None if going.baseline is None else as_baseline(going.baseline)
         store = Store(connect(url))
         store.require_no_study()

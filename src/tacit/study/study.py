@@ -80,7 +80,7 @@ class Study:
         unit: str = "record",
         passes: int = 2,
         options: DesignOptions | None = None,
-        epochs: int | Sequence[int] = 1,
+        epochs: int | str | Sequence[int] = 1,
         explore: float = 0.05,
         exploit: float = 0.0,
         control: float = 0.0,
@@ -102,7 +102,7 @@ class Study:
             tacit.Ledger.create(url, tacit.Budget(epsilon=2.0, delta=1e-6), mixed=True)
             tacit.Study.create(url, problem, horizon=1000, budget=tacit.Budget(1.0, 1e-6))
 
-        With several `epochs` (how many, or their sizes) the study goes on: `advance` releases one
+        With several `epochs` (how many, their sizes, or "auto") the study goes on: `advance` releases one
         epoch, which spends the whole budget because each person counts in one epoch, and the next
         is played by what was learned. From the second one on a share `explore` of the rounds is
         played uniformly, `exploit` by the policy's own decision, `control` by a public `baseline`
