@@ -107,9 +107,6 @@ class EpochStudy(Study):
                 "a study in epochs releases policies, which need a delta: write "
                 "Budget(epsilon=1.0, delta=1e-6)."
             )
-        sizes = planned_sizes(
-            problem, horizon, budget, going.epochs, going.shares, options, progress
-        )
         baseline = None if going.baseline is None else as_baseline(going.baseline)
         store = Store(connect(url))
         store.require_no_study()
@@ -119,6 +116,9 @@ class EpochStudy(Study):
                 "the ledger in this database was spent from already: a study in epochs needs one "
                 "of its own; choose another database."
             )
+        sizes = planned_sizes(
+            problem, horizon, budget, going.epochs, going.shares, options, progress
+        )
         play = EpochPlay(problem, going.shares, None, baseline)
         design = first_epoch(
             problem,

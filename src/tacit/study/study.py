@@ -102,9 +102,9 @@ class Study:
             tacit.Ledger.create(url, tacit.Budget(epsilon=2.0, delta=1e-6), mixed=True)
             tacit.Study.create(url, problem, horizon=1000, budget=tacit.Budget(1.0, 1e-6))
 
-        With several `epochs` (how many, their sizes, or "auto") the study goes on: `advance` releases one
-        epoch, which spends the whole budget because each person counts in one epoch, and the next
-        is played by what was learned. From the second one on a share `explore` of the rounds is
+        With several `epochs` (how many, their sizes, or "auto", which plans them) the study goes
+        on: `advance` releases one epoch, which spends the whole budget because each person counts
+        in one epoch, and the next is played by what was learned. From the second one on a share `explore` of the rounds is
         played uniformly, `exploit` by the policy's own decision, `control` by a public `baseline`
         (an action, a policy, a function of contexts), and the rest by Thompson sampling. An epoch
         is released at the earliest when `wait` has passed since its last round. The first one reads
