@@ -57,7 +57,10 @@ def decode(releases: Sequence[Release]) -> Posterior:
     _require_same_weights(releases)
     design = releases[-1].design
     people = by_people(releases)
-    groups = [GroupObservation(each.observation, each.features) for each in design.earlier]
+    groups = [
+        GroupObservation(each.observation, each.features, has_gain=not each.is_prior)
+        for each in design.earlier
+    ]
     groups += [observe(passes) for passes in people]
     retentions = [each.retention for each in design.earlier[1:]]
     if len(groups) > 1:

@@ -87,6 +87,7 @@ class GroupObservation:
 
     rows: Floats
     features: Floats
+    has_gain: bool = True  # False for what another study has learned
 
     @classmethod
     def of(
@@ -113,6 +114,8 @@ class GroupObservation:
 
     def at(self, gain: float = 1.0) -> WhitenedObservation:
         """The observation at one gain."""
+        if not self.has_gain:
+            gain = 1.0
         A = gain * self.rows[:, :-4] + np.outer(self.rows[:, -3], self.features)
         z = self.rows[:, -2] + gain * self.rows[:, -1]
         return WhitenedObservation(np.column_stack([A, self.rows[:, -4]]), z)

@@ -30,6 +30,7 @@ class Earlier:
     guarantee: Guarantee  # to these people
     counts: Floats | None = None  # of contexts, in the cells of the layout
     count_noise: float = 0.0  # the standard deviation of the noise in one of them
+    is_prior: bool = False  # what another study has learned, of whatever people
     retention: float = 1.0  # lambda: the correlation with the reward function before this epoch
 
     def facts(self) -> dict[str, Any]:
@@ -43,6 +44,7 @@ class Earlier:
             "guarantee": asdict(self.guarantee),
             "count_noise": self.count_noise,
             "retention": self.retention,
+            "is_prior": self.is_prior,
             "rewards": rewards,
             "noise": [asdict(each) for each in self.noise],
         }
@@ -60,10 +62,8 @@ class Earlier:
     def restore(cls, facts: dict[str, Any], arrays: dict[str, Array]) -> Earlier:
         """The inverse of `facts()` and `arrays()`."""
         rewards = ToldRewards(**facts["rewards"], histogram=arrays.get("histogram"))
-        plain = {
-            name: facts[name]
-            for name in ("people", "records", "mean_square", "count_noise", "retention")
-        }
+        names = ("people", "records", "mean_square", "count_noise", "retention", "is_prior")
+        plain = {name: facts[name] for name in names}
         return cls(
             **plain,
             rewards=rewards,

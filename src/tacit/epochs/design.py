@@ -8,8 +8,9 @@ import numpy as np
 
 from tacit.core import Budget, Cohort
 from tacit.design import Design, DesignOptions
-from tacit.design.choices import choose_landmarks, default_rank, most_levels, pass_budget, tune
+from tacit.design.choices import choose_landmarks, default_rank, most_levels, tune
 from tacit.epochs.play import EpochPlay
+from tacit.epochs.prior import as_earlier
 from tacit.epochs.summary import sum_up
 from tacit.play import PlayLaw
 from tacit.policy import Policy
@@ -33,20 +34,23 @@ def first_epoch(
     horizon: int,
     budget: Budget,
     rng: np.random.Generator,
+    prior: Policy | None = None,
     unit: str = "record",
     options: DesignOptions | None = None,
     progress: Progress = silent,
 ) -> Design:
     """The design of the first pass over the people of the first epoch. Public.
 
-    Its landmarks are those of a study of one epoch with all `horizon` rounds: later epochs keep
-    them.
+    Its landmarks are made for one release of all `horizon` rounds of the study: later epochs keep
+    them. With a `prior`, the policy of another study, they are that one's.
     """
     options = options or DesignOptions()
+    if prior is not None:
+        options = replace(options, landmarks=prior.posterior.landmarks)
     if options.landmarks is None:
         tau = options.tau
         if tau is None:
-            tau = tune(problem, horizon, pass_budget(budget, FIRST_PASSES), options, rng)
+            tau = tune(problem, horizon, budget, options, rng)
         rank = options.rank or default_rank(horizon, most_levels(problem))
         landmarks = choose_landmarks(problem, tau / horizon, rank, rng)
         options = replace(options, landmarks=landmarks)
@@ -60,7 +64,8 @@ def first_epoch(
         options=options,
         progress=progress,
     )
-    return replace(design, cohort=cohort)
+    earlier = () if prior is None else (as_earlier(prior),)
+    return replace(design, cohort=cohort, earlier=earlier)
 
 
 def next_epoch(

@@ -17,7 +17,8 @@ def promise_of(releases: Sequence[Release], earlier: Sequence[Earlier] = ()) -> 
     people of earlier epochs, where it does not: each person counts in one epoch, so the promise to
     everybody is the weakest of all."""
     own = _to_these(releases)
-    weakest = max((each.guarantee for each in earlier), key=lambda each: each.rho, default=own)
+    others = [each.guarantee for each in earlier if not each.is_prior]
+    weakest = max(others, key=lambda each: each.rho, default=own)
     if weakest.rho <= own.rho:
         return own
     return _stated(replace(own, rho=weakest.rho), own.delta)

@@ -47,12 +47,13 @@ def expect(policy: Policy, problem: Problem, rng: Rng) -> Expected:
     error = max(float(np.mean(posterior.variance(points))), LEAST_ERROR**2) ** 0.5
     learned = posterior.reward(points)
     design = passes[-1].design
-    if problem is design.problem and not design.earlier:
+    epochs = [each for each in design.earlier if not each.is_prior]
+    if problem is design.problem and not epochs:
         laws = told_rewards(passes[0]).laws()
         found = [ResidualLaw.of(law, learned, error) for law in laws]
         square = laws[0].mean_square
     else:
-        first = design.earlier[0].rewards if design.earlier else told_rewards(passes[0])
+        first = epochs[0].rewards if epochs else told_rewards(passes[0])
         laws = first.laws()
         noise = _noise(policy, passes, rng)
         # The laws differ in their variance: the likeliest has the likeliest noise, and so on.

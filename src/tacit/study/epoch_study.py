@@ -30,6 +30,7 @@ from tacit.epochs import (
     first_epoch,
     next_epoch,
 )
+from tacit.epochs.prior import require_same_problem
 from tacit.epochs.summary import epoch_facts
 from tacit.errors import InputError, StateError
 from tacit.passes import release_on, release_passes, require_room
@@ -63,6 +64,7 @@ class EpochOptions:
     shares: Shares
     baseline: Any = None
     wait: timedelta = timedelta(0)
+    prior: Policy | None = None  # of another study of the same problem
 
     def __post_init__(self) -> None:
         if not isinstance(self.wait, timedelta) or self.wait < timedelta(0):
@@ -119,14 +121,20 @@ class EpochStudy(Study):
         sizes = planned_sizes(
             problem, horizon, budget, going.epochs, going.shares, options, progress
         )
-        play = EpochPlay(problem, going.shares, None, baseline)
+        coins = options.coins()
+        learned = None
+        if going.prior is not None:
+            require_same_problem(going.prior, problem)
+            learned = Learned.of(going.prior.posterior, coins)
+        play = EpochPlay(problem, going.shares, learned, baseline, private=_private(going.prior))
         design = first_epoch(
             problem,
             play,
             cohort_of(1, 0, sizes[0]),
             horizon=horizon,
             budget=budget,
-            rng=options.coins(),
+            rng=coins,
+            prior=going.prior,
             unit=unit,
             options=options,
             progress=progress,
@@ -508,6 +516,10 @@ class EpochStudy(Study):
 def request_of(epoch: int) -> str:
     """The request under which the ledger keeps the release of an epoch."""
     return f"epoch {epoch}"
+
+
+def _private(prior: Policy | None) -> bool:
+    return prior is None or prior.private
 
 
 def _mixed(law: EpochPlay, before: EpochPlay, early: int, size: int) -> PlayLaw:

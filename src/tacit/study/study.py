@@ -86,6 +86,7 @@ class Study:
         control: float = 0.0,
         baseline: Any = None,
         wait: timedelta = timedelta(0),
+        prior: Policy | None = None,
         progress: Progress = silent,
     ) -> Study:
         """Designs a study (see `Design.build`) and writes it to a database that holds none.
@@ -104,11 +105,13 @@ class Study:
 
         With several `epochs` (how many, their sizes, or "auto", which plans them) the study goes
         on: `advance` releases one epoch, which spends the whole budget because each person counts
-        in one epoch, and the next is played by what was learned. From the second one on a share `explore` of the rounds is
-        played uniformly, `exploit` by the policy's own decision, `control` by a public `baseline`
-        (an action, a policy, a function of contexts), and the rest by Thompson sampling. An epoch
-        is released at the earliest when `wait` has passed since its last round. The first one reads
-        its rounds twice, and later ones once, whatever `passes` says.
+        in one epoch, and the next is played by what was learned. From the second one on a share
+        `explore` of the rounds is played uniformly, `exploit` by the policy's own decision,
+        `control` by a public `baseline` (an action, a policy, a function of contexts), and the rest
+        by Thompson sampling. An epoch is released at the earliest when `wait` has passed since its
+        last round. The first one reads its rounds twice, and later ones once, whatever `passes`
+        says. With a `prior`, the policy of another study of the same problem, the first epoch is
+        played by what that one has learned: it is public, so that costs nothing.
         """
         if problem.play is not None:
             raise InputError(
@@ -127,13 +130,15 @@ class Study:
                 budget=budget,
                 unit=unit,
                 options=options,
-                going=EpochOptions(epochs, Shares(explore, exploit, control), baseline, wait),
+                going=EpochOptions(
+                    epochs, Shares(explore, exploit, control), baseline, wait, prior
+                ),
                 progress=progress,
             )
-        if control or exploit or baseline is not None or wait:
+        if control or exploit or baseline is not None or wait or prior is not None:
             raise InputError(
-                "exploit, control, baseline and wait are of studies in epochs: say how many with "
-                "epochs=4."
+                "exploit, control, baseline, wait and prior are of studies in epochs: say how many "
+                "with epochs=4."
             )
         store = Store(connect(url))
         store.require_no_study()
