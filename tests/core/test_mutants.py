@@ -293,7 +293,7 @@ PRICES = [
     ),
     Mutant(
         "a second pass is not part of the promise",
-        "tacit.policy.policy._promise",
+        "tacit.policy.promise._to_these",
         "sum(release.released.guarantee.rho for release in releases)",
         "last.rho",
         study.test_two_passes_together_keep_what_the_budget_promises,
@@ -758,8 +758,8 @@ STUDY = [
     Mutant(
         "a page of rounds overlaps the next",
         "tacit.study.store.Store.rounds",
-        "_rounds.c.number < min(",
-        "_rounds.c.number <= min(",
+        "rounds_table.c.number < min(",
+        "rounds_table.c.number <= min(",
         study.test_a_release_counts_every_round_once_in_each_pass,
     ),
     Mutant(

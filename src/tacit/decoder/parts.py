@@ -88,10 +88,12 @@ class ReleaseParts:
 
     @cached_property
     def surprising(self) -> bool:
-        """Whether residuals are clearly larger than it was expected of them: the world is not the
-        one of the releases before."""
+        """Whether residuals of other people than those of the releases before are clearly larger
+        than it was expected of them: the world is not the one of those releases."""
         residual = self.design.residual
         if residual is None or not residual.deviation or self.sums.square is None:
+            return False
+        if self.design.previous:
             return False
         _, kept = clipping(residual.residual_clip / residual.deviation)
         expected = kept * (residual.deviation / residual.residual_clip) ** 2

@@ -260,7 +260,14 @@ class EpochPlay(PointLaw):
     @cached_property
     def _decider(self) -> Decider:
         known = self._learned
-        return Decider(self.problem, known.landmarks, known.weights, self.candidates, NUMPY)
+        return Decider(
+            self.problem.actions,
+            self.problem.k,
+            known.landmarks,
+            known.weights,
+            self.candidates,
+            NUMPY,
+        )
 
 
 @dataclass(frozen=True, eq=False)

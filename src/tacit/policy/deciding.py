@@ -11,9 +11,9 @@ from functools import cached_property
 import numpy as np
 
 from tacit._typing import Array, Floats
-from tacit.kernels import Separable
+from tacit.domains import Domain
+from tacit.kernels import Kernel, Separable
 from tacit.numerics.engine import CPU_ROWS, Engine, to_numpy
-from tacit.problem import Problem
 
 ROWS = 1024  # contexts decided at a time,
 GPU_ROWS = 16_384  # and on a GPU
@@ -25,15 +25,16 @@ class Decider:
 
     def __init__(
         self,
-        problem: Problem,
+        actions: Domain,
+        kernel: Kernel,
         landmarks: Floats,
         weights: Floats,
         candidates: int,
         engine: Engine,
     ) -> None:
-        self.actions = problem.actions
-        self.kernel = problem.k
-        self.menu = problem.actions.candidate_points(candidates)  # in unit coordinates
+        self.actions = actions
+        self.kernel = kernel
+        self.menu = actions.candidate_points(candidates)  # in unit coordinates
         self._engine = engine
         self._landmarks = engine.put(landmarks)
         self._weights = engine.put(weights)

@@ -104,7 +104,12 @@ class Policy:
         if on not in self._deciders:
             posterior = self.posterior
             self._deciders[on] = Decider(
-                self.problem, posterior.landmarks, posterior.weights, self.candidates, on
+                self.problem.actions,
+                posterior.kernel,
+                posterior.landmarks,
+                posterior.weights,
+                self.candidates,
+                on,
             )
         return self._deciders[on]
 
