@@ -20,10 +20,11 @@ import numpy as np
 
 from tacit._typing import Floats, Rng
 from tacit.decoder.observations import LinearObservation, combined, innovations
-from tacit.design.features import Features, shrinkage
+from tacit.design.features import Features
 from tacit.design.landmarks import pivots
 from tacit.kernels import Kernel
 from tacit.numerics import linalg
+from tacit.planning.learner import Learner
 from tacit.planning.leaving_out import Reduced
 from tacit.planning.simulation import POINTS, ROUNDING, Drawn, candidate_pairs
 from tacit.problem import Problem
@@ -134,7 +135,7 @@ class Basis:
         return self._whiten @ linalg.root(K)
 
 
-class Learning:
+class Learning(Learner):
     """A study that learns functions on a basis. It believes in several priors, each with the same
     probability, and is told of each group of functions which ones: `priors[group]` are covariances
     on the landmarks."""
@@ -156,40 +157,8 @@ class Learning:
         self._variance = signal**2
         self._seed = seed
 
-    def influences(self, rounds: int, tau: float) -> Floats:
-        """q at the public points."""
-        return self.Phi / np.sqrt(rounds * self.d + tau)
-
-    def observations(
-        self,
-        rounds: int,
-        tau: float,
-        clip: float,
-        mean_square: float,
-        attenuation: float,
-        sigmas: Sequence[float],
-        rewards: bool,
-    ) -> list[LinearObservation]:
-        """Expected releases of one pass, one for each standard deviation of the privacy noise."""
-        q = self.influences(rounds, tau)
-        qs = q * shrinkage(q, clip)[:, None]
-        G = attenuation * rounds * qs.T @ self.Phi / len(q)
-        b = attenuation * rounds * qs.T @ self._functions.at_points / len(q)
-        sampling = rounds * (qs.T @ qs) / len(q)
-        shared = mean_square * sampling
-        return [
-            LinearObservation(
-                b=b,
-                G=G,
-                N=shared + sigma**2 * np.eye(len(self.d)),
-                sampling=sampling,
-                shared=shared,
-                mean_square=mean_square,
-                variance=mean_square,
-                rewards=rewards,
-            )
-            for sigma in sigmas
-        ]
+    def expected(self, G: Floats, qs: Floats, records: float) -> Floats:
+        return records * qs.T @ self._functions.at_points
 
     def unexplained(self, passes: Sequence[LinearObservation]) -> float:
         """The standard deviation of what the passes leave unknown of the functions, with what a

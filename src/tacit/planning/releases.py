@@ -4,39 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from tacit._typing import Floats
 from tacit.decoder.observations import LinearObservation
 from tacit.design.choices import COARSE_RANK, TUNING_POINTS
 from tacit.design.options import DesignOptions
 from tacit.design.tuning import choose_tau, influence_quantile
+from tacit.planning.learner import Learner
 from tacit.residual import REWARDS, choose_clip, clipping
-
-
-class Learner(Protocol):
-    """A set of landmarks, and reward functions that are learned on them."""
-
-    d: Floats  # eigenvalues of E[phi phi'], the smallest first
-    Phi: Floats  # features at public points, in that eigenbasis
-
-    def influences(self, rounds: int, tau: float) -> Floats:
-        """q at the public points."""
-
-    def unexplained(self, passes: Sequence[LinearObservation]) -> float:
-        """The standard deviation of what the passes leave unknown of the reward function."""
-
-    def observations(
-        self,
-        rounds: int,
-        tau: float,
-        clip: float,
-        mean_square: float,
-        attenuation: float,
-        sigmas: Sequence[float],
-        rewards: bool,
-    ) -> list[LinearObservation]:
-        """Expected releases of one pass, one for each standard deviation of the privacy noise."""
 
 
 class Releases(NamedTuple):

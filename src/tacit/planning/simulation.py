@@ -20,9 +20,10 @@ import numpy as np
 
 from tacit._typing import Floats, Rng
 from tacit.decoder.observations import LinearObservation, combined, innovations
-from tacit.design.features import Features, chunks, shrinkage
+from tacit.design.features import Features, chunks
 from tacit.kernels import Kernel
 from tacit.numerics import linalg
+from tacit.planning.learner import Learner
 from tacit.problem import Problem
 from tacit.single_decision.scoring import Trial
 
@@ -36,7 +37,7 @@ CHUNK = 256  # points at a time: kernel rows that the cache holds
 ROUNDING = 1e-9  # of a kernel that is at most 1: less than matters, enough for a factorisation
 
 
-class Simulation:
+class Simulation(Learner):
     """Reward functions from one or several kernels, on one set of landmarks; all in the eigenbasis
     of E[phi phi'].
 
@@ -167,49 +168,8 @@ class Simulation:
             found.append(float(np.sum(np.maximum(told, 0.0) / (1.0 + np.maximum(told, 0.0)))))
         return float(np.mean(found))
 
-    def influences(self, rounds: int, tau: float) -> Floats:
-        """q at the public points."""
-        return self.Phi / np.sqrt(rounds * self.d + tau)
-
-    def observations(
-        self,
-        rounds: int,
-        tau: float,
-        clip: float,
-        mean_square: float,
-        attenuation: float,
-        sigmas: Sequence[float],
-        rewards: bool,
-    ) -> list[LinearObservation]:
-        """Expected releases of one pass, one for each standard deviation of the privacy noise.
-
-        `mean_square` is that of what records add, `attenuation` what clipping residuals leaves of
-        the signal. `b` is the expected vector for each of the functions, without noise.
-        """
-        q = self.influences(rounds, tau)
-        weight = shrinkage(q, clip)[:, None]
-        qs = q * weight
-        root = self.Phi * np.sqrt(weight)
-        # T E[q_s phi'], in the eigenbasis where q = phi / sqrt(T d + tau)
-        G = rounds / np.sqrt(rounds * self.d + tau)[:, None] * (root.T @ root) / len(q)
-        G = attenuation * G
-        left_over = attenuation * rounds * qs.T @ self._g / len(q)  # T E[q_s g]
-        b = G @ np.hstack(self._theta) + left_over
-        sampling = rounds * (qs.T @ qs) / len(q)
-        shared = mean_square * sampling
-        return [
-            LinearObservation(
-                b=b,
-                G=G,
-                N=shared + sigma**2 * np.eye(self.rank),
-                sampling=sampling,
-                shared=shared,
-                mean_square=mean_square,
-                variance=mean_square,
-                rewards=rewards,
-            )
-            for sigma in sigmas
-        ]
+    def expected(self, G: Floats, qs: Floats, records: float) -> Floats:
+        return G @ np.hstack(self._theta) + records * qs.T @ self._g
 
 
 class Drawn:

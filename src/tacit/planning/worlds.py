@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from tacit._typing import Floats, Rng
 from tacit.decoder.observations import LinearObservation, combined, innovations
-from tacit.design.features import Features, shrinkage
+from tacit.design.features import Features
 from tacit.kernels import Kernel
 from tacit.numerics import linalg
+from tacit.planning.learner import Learner
 from tacit.planning.simulation import Drawn, every_pair
 from tacit.problem import Problem
 
@@ -105,10 +106,10 @@ class Worlds:
         return self.best.mean(axis=0) - found.mean(axis=0)
 
 
-class Played:
+class Played(Learner):
     """Public points of a play law, and what a release about rounds played by it would be like.
 
-    `Phi` is in the eigenbasis `V` of E[phi phi']. It is a `tacit.planning.releases.Learner`.
+    `Phi` is in the eigenbasis `V` of E[phi phi'].
     """
 
     def __init__(self, Phi: Floats, values: Floats, worlds: Worlds) -> None:
@@ -119,39 +120,8 @@ class Played:
         self._values = values
         self._worlds = worlds
 
-    def influences(self, rounds: int, tau: float) -> Floats:
-        """q at the public points."""
-        return self.Phi / np.sqrt(rounds * self.d + tau)
-
-    def observations(
-        self,
-        rounds: int,
-        tau: float,
-        clip: float,
-        mean_square: float,
-        attenuation: float,
-        sigmas: Sequence[float],
-        rewards: bool,
-    ) -> list[LinearObservation]:
-        """Expected releases of one pass, one for each standard deviation of the privacy noise."""
-        q = self.influences(rounds, tau)
-        qs = q * shrinkage(q, clip)[:, None]
-        several = attenuation * rounds / len(q)
-        sampling = rounds * (qs.T @ qs) / len(q)
-        shared = mean_square * sampling
-        return [
-            LinearObservation(
-                b=several * qs.T @ self._values,
-                G=several * qs.T @ self.Phi,
-                N=shared + sigma**2 * np.eye(len(self.d)),
-                sampling=sampling,
-                shared=shared,
-                mean_square=mean_square,
-                variance=mean_square,
-                rewards=rewards,
-            )
-            for sigma in sigmas
-        ]
+    def expected(self, G: Floats, qs: Floats, records: float) -> Floats:
+        return records * qs.T @ self._values
 
     def learned(self, passes: Sequence[LinearObservation], noise: Floats | None) -> Learned:
         """What passes over the people of one epoch say. `noise` is white, one column for each
