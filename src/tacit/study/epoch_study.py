@@ -422,7 +422,7 @@ class EpochStudy(Study):
         rng = self._rng or np.random.default_rng()
         learned = Learned.of(policy.posterior, rng)
         shares = Shares(**self._settings["shares"])
-        law = EpochPlay(self._problem, shares, learned, self._baseline)
+        law = EpochPlay(self._problem, shares, learned, self._baseline, private=policy.private)
         design = next_epoch(
             policy,
             _mixed(law, self._law(present.number), early, size),
