@@ -261,7 +261,7 @@ def test_every_release_is_of_the_rounds_of_its_own_epoch_alone(tmp_path: Path) -
     epochs = study._epochs.epochs()
     expected = []
     for epoch in epochs:
-        design = study._design(epoch)
+        design = study._releases.design(epoch)
         expected.append(sum_of_rounds(study, epoch, design))
         kept = study._epochs.design_of_pass(epoch.number, 2)
         if kept is not None:
@@ -429,8 +429,8 @@ def test_a_second_release_of_an_epoch_charges_nothing_and_is_the_same(tmp_path: 
     before = stored(study)
     epoch = study._epochs.epochs()[0]
     with watched(GAUSSIAN) as draws:
-        again = study._released(epoch, tacit.progress.silent)
-        other = reopened(tmp_path)._released(epoch, tacit.progress.silent)
+        again = study._releases.released(epoch, tacit.progress.silent)
+        other = reopened(tmp_path)._releases.released(epoch, tacit.progress.silent)
     assert draws == []
     for policy in (again, other, reopened(tmp_path).policy):
         assert np.array_equal(policy.posterior.weights, first.posterior.weights)
@@ -450,7 +450,7 @@ def test_with_other_rewards_a_second_release_still_answers_with_the_first(tmp_pa
     with study._epochs.engine.begin() as connection:
         connection.execute(rounds_table.update().values(reward=-1.0))
     epoch = study._epochs.epochs()[0]
-    again = study._released(epoch, tacit.progress.silent)
+    again = study._releases.released(epoch, tacit.progress.silent)
     assert np.array_equal(again.posterior.weights, first)
 
 
@@ -515,16 +515,16 @@ def kill(*_: Any, **__: Any) -> Any:
 
 
 PLACES = [
-    "tacit.study.epoch_study.Ledger.add_cohort",
-    "tacit.study.epoch_study.release_passes",
+    "tacit.study.epoch_release.Ledger.add_cohort",
+    "tacit.study.epoch_release.release_passes",
     "tacit.core.ledger.Ledger._charge",
     "tacit.core.release.discrete_gaussian",
     "tacit.core.ledger.Ledger._store",
-    "tacit.study.epoch_study.refine",
+    "tacit.study.epoch_release.refine",
     "tacit.study.epoch_store.EpochStore.keep_design_of_pass",
-    "tacit.study.epoch_study.epoch_facts",
-    "tacit.study.epoch_study.Learned.of",
-    "tacit.study.epoch_study.next_epoch",
+    "tacit.study.epoch_release.epoch_facts",
+    "tacit.study.epoch_release.Learned.of",
+    "tacit.study.epoch_release.next_epoch",
     "tacit.study.epoch_store.EpochStore.release",
 ]
 
@@ -568,7 +568,7 @@ def test_a_reward_that_comes_too_late_is_refused_and_changes_nothing(tmp_path: P
     early = play(study, 20, told=False)
     study.tell(early[0], 0.5)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tacit.study.epoch_study.release_passes", kill)
+        patch.setattr("tacit.study.epoch_release.release_passes", kill)
         with suppress(Killed):
             study.advance()  # closed, and not released yet
     rows = rows_of(study)
@@ -617,7 +617,7 @@ def told_nothing(path: Path, name: str, told: Callable[[int], float | None]) -> 
         said += [*public(study), study.advance(), str(study.advance())]
     now.seconds += DAY
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tacit.study.epoch_study.release_passes", kill)
+        patch.setattr("tacit.study.epoch_release.release_passes", kill)
         with suppress(Killed):
             study.advance()
     said += public(study)
@@ -679,7 +679,10 @@ def test_rounds_of_a_waiting_epoch_are_of_the_next_and_are_played_by_the_old_law
     law = study.design.problem.play
     assert isinstance(law, Mixture)
     assert law.probabilities == (12 / 30, 18 / 30)
-    assert law.spec() == Mixture((study._law(1), study._law(2)), (12 / 30, 18 / 30)).spec()
+    assert (
+        law.spec()
+        == Mixture((study._releases.law(1), study._releases.law(2)), (12 / 30, 18 / 30)).spec()
+    )
     later = play(study, 18, seed=2)
     assert "learn" in {decision.mode for decision in later}
     assert [row.epoch for row in rows_of(study)] == [1] * 32 + [2] * 18
@@ -759,7 +762,7 @@ def test_an_extension_that_is_killed_is_taken_up_by_advance(tmp_path: Path) -> N
     play(study, 20)
     study.advance()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tacit.study.epoch_study.next_epoch", kill)
+        patch.setattr("tacit.study.epoch_release.next_epoch", kill)
         with suppress(Killed):
             study.extend(rounds=30)
     study = reopened(tmp_path)
@@ -840,7 +843,7 @@ def test_propensities_are_how_often_actions_are_played(treatments: EpochStudy) -
     """Chi-square at three contexts, 20 000 draws each from a fixed seed. A law that is right is
     called wrong with probability 1e-7 at each, and one whose shares are 0.03 off passes with
     probability below 1e-6: its chi-square is 90 or more on average."""
-    law = treatments._law(2)
+    law = treatments._releases.law(2)
     menu = treatments.problem.actions.candidate_points(256)
     rng = np.random.default_rng(11)
     wrong = replace(law, shares=Shares(explore=0.22, exploit=0.11, control=0.15))
@@ -884,7 +887,7 @@ def test_on_continuous_actions_atoms_and_density_are_told_apart(tmp_path: Path) 
     study = begin(tmp_path, sizes=[40, 400], explore=0.2, exploit=0.1, budget=Budget(5.0, 1e-6))
     play(study, 40)
     study.advance()
-    law = study._law(2)
+    law = study._releases.law(2)
     rng = np.random.default_rng(0)
     contexts = rng.random((300, 1))
     actions, modes = law.draw_modes(contexts, rng)
@@ -958,18 +961,18 @@ STORE = "tacit.study.epoch_store"
 # What the study itself would get wrong, and the trusted core refuses.
 REFUSED = [
     (
-        "tacit.study.epoch_study.EpochStudy._released",
+        "tacit.study.epoch_release.EpochReleases.released",
         "epoch = __import__('dataclasses').replace(epoch, first=0, size=epoch.end)",
         "overlaps",
     ),
     (
-        "tacit.study.epoch_study.joint_points",
+        "tacit.study.epoch_release.joint_points",
         "rows = [*rows, rows[0]]",
         "do not fit",
     ),
     (
-        "tacit.study.epoch_study.EpochStudy._released",
-        "self._epochs.rounds = lambda first, last, read=self._epochs.rounds: read(0, last - first)",
+        "tacit.study.epoch_release.EpochReleases.released",
+        "self.store.rounds = lambda first, last, read=self.store.rounds: read(0, last - first)",
         "not all of cohort 'epoch 2'",
     ),
 ]
@@ -1018,14 +1021,14 @@ MUTANTS = [
     ),
     Mutant(
         "every release has a request of its own",
-        "tacit.study.epoch_study.EpochStudy._released",
+        "tacit.study.epoch_release.EpochReleases.released",
         "request_of(epoch.number)",
         "__import__('os').urandom(4).hex()",
         test_every_epoch_spends_the_whole_budget_once,
     ),
     Mutant(
         "the next design takes all rounds for played by the new law",
-        "tacit.study.epoch_study._mixed",
+        "tacit.study.epoch_release._mixed",
         "if not early:",
         "if True:",
         test_rounds_of_a_waiting_epoch_are_of_the_next_and_are_played_by_the_old_law,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
@@ -22,28 +21,23 @@ from tacit.epochs import (
     MODES,
     EpochPlay,
     Learned,
-    Mixture,
     Shares,
     as_baseline,
     cohort_of,
     epoch_sizes,
     first_epoch,
-    next_epoch,
 )
 from tacit.epochs.prior import require_same_problem
-from tacit.epochs.summary import epoch_facts
 from tacit.errors import InputError, StateError
-from tacit.passes import release_on, release_passes, require_room
+from tacit.passes import require_room
 from tacit.planning.epochs import planned_sizes
 from tacit.play import PlayLaw
-from tacit.play.base import NotWritable
-from tacit.play.laws import load_law
 from tacit.policy import Policy, files
 from tacit.problem import Problem
 from tacit.progress import Progress, silent
-from tacit.residual.refine import refine
-from tacit.statistic import Statistic
-from tacit.study.epoch_store import EpochRow, EpochStore, NewEpoch, Round, joint_points, rewards_of
+from tacit.study.baselines import baseline_facts, restored_baseline
+from tacit.study.epoch_release import EpochReleases, request_of
+from tacit.study.epoch_store import EpochRow, EpochStore, NewEpoch, Round
 from tacit.study.export import write_rounds
 from tacit.study.history import Advance, Epoch, released_facts
 from tacit.study.state import StudyState
@@ -144,7 +138,7 @@ class EpochStudy(Study):
         settings = {
             "sizes": sizes,
             "shares": asdict(going.shares),
-            "baseline": _baseline_facts(baseline),
+            "baseline": baseline_facts(baseline),
             "wait": going.wait.total_seconds(),
             "budget": asdict(budget),
             "unit": unit,
@@ -166,7 +160,7 @@ class EpochStudy(Study):
         """The study in epochs that a database holds."""
         epochs = EpochStore(store.engine)
         kept = epochs.settings()["baseline"]
-        return cls(epochs, problem, _restored_baseline(kept, baseline, problem))
+        return cls(epochs, problem, restored_baseline(kept, baseline, problem))
 
     # -- what is known of it -----------------------------------------------------------------------
 
@@ -177,7 +171,7 @@ class EpochStudy(Study):
     @property
     def design(self) -> Design:  # type: ignore[override]
         """The design of the first pass over the present epoch."""
-        return self._design(self._present)
+        return self._releases.design(self._present)
 
     @cached_property
     def _settings(self) -> dict[str, Any]:
@@ -206,6 +200,15 @@ class EpochStudy(Study):
     def asked(self) -> int:
         """How many rounds were asked that count. Public; how many rewards came back is not."""
         return self._epochs.asked()
+
+    @property
+    def _releases(self) -> EpochReleases:
+        return EpochReleases(self._epochs, self._problem, self._baseline, self.ledger, self._laws)
+
+    @property
+    def _coins(self) -> np.random.Generator:
+        """Fresh coins for every call, unless a test has set them."""
+        return self._rng or np.random.default_rng()
 
     @property
     def _present(self) -> EpochRow:
@@ -250,7 +253,7 @@ class EpochStudy(Study):
     @property
     def play(self) -> EpochPlay:
         """How rounds are played now: the law of the present epoch. Public."""
-        return self._law(self._present.number)
+        return self._releases.law(self._present.number)
 
     @property
     def missing(self) -> str:
@@ -274,7 +277,7 @@ class EpochStudy(Study):
             opened=row.opened,
             closed=row.closed,
             released=row.released,
-            play=self._law(row.number).description,
+            play=self._releases.law(row.number).description,
             **about,
         )
 
@@ -316,10 +319,10 @@ class EpochStudy(Study):
     def _ask(self, points: Floats, users: Any) -> list[Decision]:
         names = require_users(users, self.unit, len(points))
         keys = [None] * len(points) if names is None else [user_key(name) for name in names]
-        rng = self._rng or np.random.default_rng()
+        rng = self._coins
         while True:
             number = self._present.number
-            law = self._law(number)
+            law = self._releases.law(number)
             actions, modes = law.draw_modes(points, rng)
             propensities = law.propensities(points, actions, modes)
             rounds = [
@@ -363,10 +366,10 @@ class EpochStudy(Study):
                 return self.advance(early=early, progress=progress)  # there are new rounds
             # The same one, as it was closed: others may have released it and opened the next.
             present = self._epochs.epochs()[present.number - 1]
-        policy = self._released(present, progress)
+        policy = self._releases.released(present, progress)
         following = None
         if present.number < len(self.sizes):
-            following = self._next(present, policy, progress)
+            following = self._releases.following(present, policy, self._coins, progress)
         self._epochs.release(present.number, files.dump(policy), following)
         if following is None:
             return Advance(True, present.number, finished=True)
@@ -383,63 +386,6 @@ class EpochStudy(Study):
             return f"rewards are waited for, {_duration(left)} more"
         return ""
 
-    def _released(self, epoch: EpochRow, progress: Progress) -> Policy:
-        """The policy of an epoch that is closed: released, or what was released before."""
-        # An epoch that was closed early holds fewer rounds than its design was made for.
-        cohort = cohort_of(epoch.number, epoch.first, epoch.size)
-        design = replace(self._design(epoch), cohort=cohort)
-        self.ledger.add_cohort(cohort)
-
-        def collect(design: Design) -> Statistic:
-            statistic = design.statistic(cohort=cohort)
-            for start, rows in self._epochs.rounds(epoch.first, epoch.end):
-                users = [row.user for row in rows] if self.unit == "user" else None
-                statistic.add_points(joint_points(rows), rewards_of(rows), users, first=start)
-                progress("adding rounds", statistic.records, epoch.size)
-            return statistic
-
-        def following(policy: Policy) -> Design:
-            number = len(policy.releases) + 1
-            kept = self._epochs.design_of_pass(epoch.number, number)
-            if kept is None:
-                made = refine(policy, progress=progress)
-                kept = self._epochs.keep_design_of_pass(
-                    epoch.number, number, (made.facts(), made.arrays())
-                )
-            return replace(Design.restore(design.problem, *kept), cohort=cohort)
-
-        policy = release_passes(
-            design, collect, release_on(self.ledger, request_of(epoch.number)), following
-        )
-        about = epoch_facts(policy, epoch.number)
-        return replace(policy, facts=policy.facts | {"epoch": about})
-
-    def _next(self, present: EpochRow, policy: Policy, progress: Progress) -> NewEpoch:
-        """The next epoch, whose play and design depend on what was released so far."""
-        number = present.number + 1
-        size = self.sizes[number - 1]
-        early = min(max(self.asked - present.end, 0), size)
-        rng = self._rng or np.random.default_rng()
-        learned = Learned.of(policy.posterior, rng)
-        shares = Shares(**self._settings["shares"])
-        law = EpochPlay(self._problem, shares, learned, self._baseline, private=policy.private)
-        design = next_epoch(
-            policy,
-            _mixed(law, self._law(present.number), early, size),
-            cohort_of(number, present.end, size),
-            budget=Budget(**self._settings["budget"]),
-            rng=rng,
-            progress=progress,
-        )
-        return NewEpoch(
-            number=number,
-            first=present.end,
-            size=size,
-            early=early,
-            law=(law.facts(), law.arrays()),
-            design=(design.facts(), design.arrays()),
-        )
-
     def extend(
         self, *, rounds: int, epochs: int | Sequence[int] = 1, progress: Progress = silent
     ) -> None:
@@ -449,8 +395,8 @@ class EpochStudy(Study):
         finished = self.finished
         self._epochs.extend(sizes)
         if finished:
-            policy = self._released(present, progress)  # what was released before: free
-            following = self._next(present, policy, progress)
+            policy = self._releases.released(present, progress)  # what was released before: free
+            following = self._releases.following(present, policy, self._coins, progress)
             self._epochs.release(present.number, files.dump(policy), following)
 
     def export(self, path: str | Path) -> Path:
@@ -461,30 +407,6 @@ class EpochStudy(Study):
             raise StateError("no epoch of this study is closed yet: there is nothing to export.")
         pages = self._epochs.rounds(0, closed[-1].end)
         return write_rounds(path, self._problem, closed, (rows for _, rows in pages))
-
-    # -- laws and designs --------------------------------------------------------------------------
-
-    def _law(self, number: int) -> EpochPlay:
-        """How an epoch is played. Laws do not change once they are written down."""
-        if number not in self._laws:
-            self._laws[number] = EpochPlay.restore(
-                self._problem, *self._epochs.law(number), self._baseline
-            )
-        return self._laws[number]
-
-    def _design(self, epoch: EpochRow) -> Design:
-        law = self._law(epoch.number)
-        problem = self._problem
-        play: PlayLaw = law
-        if epoch.number > 1:
-            play = _mixed(law, self._law(epoch.number - 1), epoch.early, self._planned(epoch))
-        if epoch.number > 1 or not law.uniform:
-            problem = replace(problem, play=play)
-        return Design.restore(problem, *self._epochs.design(epoch.number))
-
-    def _planned(self, epoch: EpochRow) -> int:
-        """The size that an epoch was opened with; it may have been closed early."""
-        return int(self._epochs.settings()["sizes"][epoch.number - 1])
 
     # -- what only a study with one release can do -------------------------------------------------
 
@@ -513,45 +435,8 @@ class EpochStudy(Study):
             return None
 
 
-def request_of(epoch: int) -> str:
-    """The request under which the ledger keeps the release of an epoch."""
-    return f"epoch {epoch}"
-
-
 def _private(prior: Policy | None) -> bool:
     return prior is None or prior.private
-
-
-def _mixed(law: EpochPlay, before: EpochPlay, early: int, size: int) -> PlayLaw:
-    """The play of an epoch of which so many rounds were asked before it was opened."""
-    if not early:
-        return law
-    return Mixture((before, law), (early / size, 1.0 - early / size))
-
-
-def _baseline_facts(baseline: PlayLaw | None) -> dict[str, Any] | None:
-    """A baseline as plain data. A function of somebody's own, or a policy, is named only."""
-    if baseline is None:
-        return None
-    try:
-        spec = baseline.spec()
-        load_law(json.loads(json.dumps(spec)))
-    except (NotWritable, InputError, TypeError):
-        return {"name": baseline.description}
-    return {"name": baseline.description, "spec": spec}
-
-
-def _restored_baseline(kept: dict[str, Any] | None, given: Any, problem: Problem) -> PlayLaw | None:
-    if kept is None:
-        return None
-    if "spec" in kept:
-        return load_law(kept["spec"]).on(problem.actions)
-    if given is None:
-        raise InputError(
-            f"this study has a baseline ({kept['name']}) that no database holds: open it in Python "
-            "with Study.open(url, baseline=...)."
-        )
-    return as_baseline(given).on(problem.actions)
 
 
 def _duration(seconds: float) -> str:
