@@ -41,7 +41,9 @@ MODES = ("explore", "learn", "exploit", "control")
 # and two or three times the final error in many.
 MEMBERS = 64
 RULES = (Fixed, Decisions, Function)  # laws that play one action in each context
-SAME = 1e-9  # how far two actions may be apart, in unit coordinates, that are one and the same
+# How far two actions may be apart, in unit coordinates, that are one and the same: decisions for
+# many contexts at once are rounded otherwise than for one.
+SAME = 1e-6
 
 
 @dataclass(frozen=True)
