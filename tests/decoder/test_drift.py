@@ -17,6 +17,7 @@ from tacit.decoder.evidence import Level
 from tacit.decoder.observations import combined, innovations
 from tacit.design import Design
 from tacit.epochs import Course, Shares
+from tacit.epochs.summary import epoch_facts
 from tacit.residual.clipping import clipping, secant_response
 
 SIZE = 4
@@ -162,3 +163,14 @@ def test_residuals_that_are_all_cut_off_still_say_how_far_off_they_are() -> None
     inside, kept = clipping(1.5)
     small = secant_response(0.0, kept * (clip / 1.5) ** 2, clip)
     assert small == pytest.approx(inside, rel=0.05)
+
+
+def test_the_error_of_a_mean_reward_holds_sampling_where_records_add_residuals() -> None:
+    course = play_worlds([0.0, 0.0])
+    policy = course.policy
+    assert policy.releases
+    first = by_people(policy.releases)[-1][0]
+    assert not first.adds_rewards
+    privacy = first.block_noise("mean") / first.records
+    stated = epoch_facts(policy, 2)["mean_reward_std"]
+    assert stated**2 > privacy**2 + 0.05 / first.records  # rewards have a variance of 0.3

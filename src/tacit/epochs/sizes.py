@@ -8,7 +8,7 @@ from typing import Any
 
 from tacit.errors import InputError
 
-# The share of the first epoch, by the number of epochs (docs/epochs.md has what others cost). Each
+# The share of the first epoch, by the number of epochs. `tacit plan --epochs` compares others. Each
 # epoch after it has twice as many rounds as the one before, and the last one has all the rest.
 FIRST_SHARE = {2: 0.2, 3: 0.1, 4: 0.05, 5: 0.03, 6: 0.016}
 MOST_EPOCHS = 64

@@ -10,11 +10,13 @@ import numpy as np
 from tacit._typing import Floats, Rng
 from tacit.decoder.context_law import ContextCounts
 from tacit.decoder.decoding import added_square, by_people, observe
+from tacit.decoder.parts import ReleaseParts
 from tacit.design.earlier import Earlier
 from tacit.policy import Policy
 from tacit.policy.promise import promise_of
 from tacit.policy.visitors import VISITORS, spread
 from tacit.residual.expected import noise_estimates, told_rewards
+from tacit.residual.reward_law import ToldRewards
 
 SHOWN = 256  # visitors whose expected rewards are averaged
 
@@ -46,8 +48,7 @@ def epoch_facts(policy: Policy, number: int) -> dict[str, Any]:
     told = told_rewards(passes[0])
     low, high = policy.problem.reward_range
     half = (high - low) / 2
-    variance = max(1.0 - told.mean**2, 0.0) if told.mean_square is None else told.mean_square
-    sampling = max(variance - told.mean**2, 0.0) / passes[0].records
+    sampling = _reward_variance(passes[0], told) / passes[0].records
     return {
         "number": number,
         "mean_reward": (low + high) / 2 + half * told.mean,
@@ -55,6 +56,16 @@ def epoch_facts(policy: Policy, number: int) -> dict[str, Any]:
         "drift": 1.0 - policy.posterior.retention**2,
         "expected": float(np.mean(_expected(policy))),
     }
+
+
+def _reward_variance(first: ReleaseParts, told: ToldRewards) -> float:
+    """Of the rewards of an epoch. Where its records add residuals, their mean square says nothing
+    of it, and that of the first epoch, whose play is wider, stands for it."""
+    if not first.adds_rewards:
+        told = next(each.rewards for each in first.design.earlier if not each.is_prior)
+    if told.mean_square is None:
+        return 1.0 - told.mean**2
+    return max(told.mean_square - told.mean**2, 0.0)
 
 
 def _expected(policy: Policy) -> Floats:
