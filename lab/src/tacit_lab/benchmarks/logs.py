@@ -1,6 +1,6 @@
 """Logs that were not played uniformly: what a known law of play, or propensities, are worth.
 
-    python -m tacit_lab.benchmarks.logs [--seeds 32] [--json]
+    python -m tacit_lab.benchmarks.logs [--seeds 32] [--first-seed 0] [--only band] [--json]
 
 The first log has three arms of values 0.45, 0.55 and 0.50, rewards of 0 or 1 and two contexts that
 do not matter. Whoever played it took the first arm for the best: 82 % of 20,000 rounds are arm A,
@@ -19,6 +19,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
@@ -157,14 +158,17 @@ ROWS: list[tuple[str, Measure, str, float | None]] = [
 HEADER = ["log", "what is known of its play", "passes", "value or error", "target"]
 
 
+def one_log(row: tuple[str, Measure, str, float | None], passes: int, seed: int) -> float:
+    _, measure, known, max_weight = row
+    return measure(known, {"seed": seed, "passes": passes, "max_weight": max_weight})
+
+
 def measured(
-    row: tuple[str, Measure, str, float | None], passes: int, seeds: int
+    row: tuple[str, Measure, str, float | None], passes: int, found: list[float]
 ) -> dict[str, Any]:
-    log, measure, known, max_weight = row
-    found = []
-    for seed in range(seeds):
-        given = {"seed": seed, "passes": passes, "max_weight": max_weight}
-        found.append(measure(known, given))
+    """The row of the table for what was found with each seed."""
+    log, _, known, _ = row
+    seeds = len(found)
     target = LEAST_VALUE.get((log, known, passes)) or LARGEST_ERROR.get((log, known, passes))
     return {
         "log": log,
@@ -196,7 +200,10 @@ def cells(row: dict[str, Any]) -> list[str]:
 
 def main(
     seeds: Annotated[int, typer.Option(min=1, help="Logs for each row.")] = 32,
+    first_seed: Annotated[int, typer.Option(min=0, help="The seed of the first log.")] = 0,
     only: Annotated[str | None, typer.Option(help="arms or band: one of the two logs.")] = None,
+    known: Annotated[str | None, typer.Option(help="Only rows with this known play.")] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
     as_json: Annotated[bool, typer.Option("--json", help="JSON for machines.")] = False,
 ) -> None:
     """Learn from logs that were not played uniformly."""
@@ -204,11 +211,14 @@ def main(
         (row, passes)
         for row in ROWS
         for passes in (1, 2)
-        if only is None or row[0].startswith(only)
+        if (only is None or row[0].startswith(only)) and known in (None, row[2])
     ]
     rows = []
-    for row, passes in track(asked, "logs", console=Console(stderr=True)):
-        rows.append(measured(row, passes, seeds))
+    each = range(first_seed, first_seed + seeds)
+    with ProcessPoolExecutor(workers) as pool:
+        for row, passes in track(asked, "logs", console=Console(stderr=True)):
+            found = list(pool.map(partial(one_log, row, passes), each))
+            rows.append(measured(row, passes, found))
     if as_json:
         print(json.dumps(rows, indent=2))
     else:

@@ -22,6 +22,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -39,6 +40,7 @@ from tacit_lab.benchmarks.pages import print_table
 
 FOLDS = 5
 DELTA = 1e-6
+Kind = tuple[bool, bool, bool]  # public generator, advantage, default kernel
 
 
 def load(path: Path) -> tuple[dict[str, Any], Floats]:
@@ -68,33 +70,33 @@ def _statistic(
 
 
 def cross_validate(
-    contexts: dict[str, Any], right: Floats, given: tacit.Problem, epsilon: float, repeats: int
+    contexts: dict[str, Any], right: Floats, epsilon: float, kind: Kind, repeat: int
 ) -> list[float]:
-    """The mean reward on each held-out fold, for each repeat."""
-    rng = np.random.default_rng(0)
+    """The mean reward on each held-out fold; `repeat` is the seed."""
+    given = problem(*kind)
+    rng = np.random.default_rng(repeat)
+    budget = tacit.Budget(epsilon=epsilon, delta=DELTA)
+    fold = rng.permutation(len(right)) % FOLDS
     found = []
-    for _ in range(repeats):
-        fold = rng.permutation(len(right)) % FOLDS
-        for held_out in range(FOLDS):
-            train = fold != held_out
-            test = fold == held_out
-            budget = tacit.Budget(epsilon=epsilon, delta=DELTA)
-            design = tacit.Design.build(
-                given,
-                horizon=int(train.sum()),
-                budget=budget,
-                rng=rng,
-                passes=2,
-                options=tacit.DesignOptions(rank=300),
-            )
-            doses = rng.uniform(0, 100, int(train.sum()))
-            seen = {name: column[train] for name, column in contexts.items()}
-            fresh = {name: column[test] for name, column in contexts.items()}
-            rewards = reward(doses, right[train])
-            collect = partial(_statistic, doses, seen, rewards)
-            policy = release_passes(design, collect, simulate_with(rng))
-            chosen = policy.decide(fresh)["dose"]
-            found.append(float(reward(chosen, right[test]).mean()))
+    for held_out in range(FOLDS):
+        train = fold != held_out
+        test = fold == held_out
+        design = tacit.Design.build(
+            given,
+            horizon=int(train.sum()),
+            budget=budget,
+            rng=rng,
+            passes=2,
+            options=tacit.DesignOptions(rank=300),
+        )
+        doses = rng.uniform(0, 100, int(train.sum()))
+        seen = {name: column[train] for name, column in contexts.items()}
+        fresh = {name: column[test] for name, column in contexts.items()}
+        rewards = reward(doses, right[train])
+        collect = partial(_statistic, doses, seen, rewards)
+        policy = release_passes(design, collect, simulate_with(rng))
+        chosen = policy.decide(fresh)["dose"]
+        found.append(float(reward(chosen, right[test]).mean()))
     return found
 
 
@@ -103,18 +105,23 @@ def main(
     epsilon: Annotated[float, typer.Option(help="Privacy budget.")] = 1.0,
     repeats: Annotated[int, typer.Option(help="Repeats of the 5 folds.")] = 2,
     default: Annotated[bool, typer.Option("--default", help="Tacit's default kernel.")] = False,
+    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
     as_json: Annotated[bool, typer.Option("--json", help="JSON for machines.")] = False,
 ) -> None:
     """Cross-validate private dosing on the IWPC data."""
     contexts, right = load(data)
     fixed = max(float(reward(np.array(dose), right).mean()) for dose in np.linspace(0, 100, 201))
     rows: list[dict[str, Any]] = [{"policy": "best fixed dose", "reward": fixed, "se": 0.0}]
-    for public, advantage in product((True, False), (False, True)):
-        given = problem(public, advantage, default)
-        found = cross_validate(contexts, right, given, epsilon, repeats)
+    kinds = list(product((True, False), (False, True), (default,)))
+    measure = partial(cross_validate, contexts, right, epsilon)
+    with ProcessPoolExecutor(workers) as pool:
+        asked = zip(*product(kinds, range(repeats)), strict=True)
+        folds = np.array(list(pool.map(measure, *asked)))
+    by_kind = folds.reshape(len(kinds), repeats * FOLDS)
+    for (public, advantage, _), found in zip(kinds, by_kind, strict=True):
         name = f"private, {'public' if public else 'no'} generator" + ", advantage" * advantage
-        error = float(np.std(found) / len(found) ** 0.5)
-        rows.append({"policy": name, "reward": float(np.mean(found)), "se": error})
+        error = float(found.std() / len(found) ** 0.5)
+        rows.append({"policy": name, "reward": float(found.mean()), "se": error})
     setting = {"epsilon": epsilon, "delta": DELTA, "patients": len(right)}
     if as_json:
         print(json.dumps(setting | {"results": rows}, indent=2))
