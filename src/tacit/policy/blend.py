@@ -37,8 +37,8 @@ class Blend(Derived):
         number = isinstance(self.share, int | float) and not isinstance(self.share, bool)
         if not number or not 0 <= self.share <= 1:
             raise InputError(
-                f"share must be from 0 to 1, got {self.share!r}: with 0.5 every second visitor is "
-                "decided for by the policy."
+                f"share must be from 0 to 1, got {self.share!r}: with 0.5 the policy decides for "
+                "half of all visitors."
             )
         self._set_baseline()
 
