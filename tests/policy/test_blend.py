@@ -147,7 +147,7 @@ def test_two_blends_are_two_laws_and_one_is_always_the_same() -> None:
     def rule(contexts: Any) -> Any:
         return 10 * contexts["c"]
 
-    laws = [
+    laws: list[Any] = [
         policy,
         policy.blend({"dose": 1}),
         policy.blend({"dose": 1}, 0.4),
@@ -159,7 +159,7 @@ def test_two_blends_are_two_laws_and_one_is_always_the_same() -> None:
     digests = [str((replace(DOSE, play=law).play_facts or {})["digest"]) for law in laws]
     assert len(set(digests)) == len(laws)
     again = replace(DOSE, play=policy.blend({"dose": 1})).play_facts
-    assert again == {"name": laws[1].description, "digest": digests[1]}  # type: ignore[union-attr]
+    assert again == {"name": laws[1].description, "digest": digests[1]}
     assert not replace(DOSE, play=laws[1]).private  # its policy was simulated
     assert as_law(laws[1]) is laws[1]
 
@@ -168,7 +168,7 @@ def test_it_has_coins_and_so_is_no_baseline(tmp_path: Path) -> None:
     blend = policy_of("dose").blend({"dose": 1})
     for refuse in (as_baseline, policy_of("dose").cautious, policy_of("dose").blend):
         with pytest.raises(InputError, match="without chance, got a policy for 50 %"):
-            refuse(blend)  # type: ignore[operator]
+            refuse(blend)
     with pytest.raises(InputError, match="without chance"):
         create_study(
             sqlite(tmp_path), DOSE, horizon=40, budget=BUDGET, epochs=2, control=0.5, baseline=blend

@@ -24,6 +24,8 @@ from tacit.cli import app
 from tacit.policy import Cautious, load
 from tacit.policy.comparison import Comparer, Differences, Play, compare_actions
 from tacit.report import Findings
+from tacit.report.formatting import percent
+from tacit.report.sentences import against_others
 
 pytestmark = pytest.mark.usefixtures("coarse_tuning")
 
@@ -392,8 +394,9 @@ def test_it_is_a_law_of_play_and_two_of_them_are_two_laws() -> None:
     drawn = stated.draw_actions(C, np.random.default_rng(0))
     assert np.allclose(drawn, careful.decide_points(C))
     assert not stated.private  # its policy was simulated
-    laws = [policy, careful, policy.cautious({"dose": 30}, 0.9), policy.cautious({"dose": 40})]
-    facts = [replace(policy.problem, play=law).play_facts for law in [*laws, lambda c: c["age"]]]
+    laws: list[Any] = [policy, careful, lambda contexts: contexts["age"]]
+    laws += [policy.cautious({"dose": 30}, 0.9), policy.cautious({"dose": 40})]
+    facts = [replace(policy.problem, play=law).play_facts for law in laws]
     assert len({str(each and each["digest"]) for each in facts}) == 5
     assert facts[1] == replace(policy.problem, play=policy.cautious({"dose": 30})).play_facts
     assert facts[1] is not None
@@ -428,6 +431,10 @@ def test_it_is_a_baseline_of_studies_and_reports(tmp_path: Path) -> None:
     assert 0 <= found.gains.over_baseline.average < found.gains.over_fixed.average + 1.0
     assert found.gains.over_fixed.share_sure == pytest.approx(
         policy.cautious(found.fixed).share_changed, abs=0.01
+    )
+    share = percent(found.gains.over_fixed.share_sure)
+    assert f"at least 95 % sure, {share} of the people who came get another" in " ".join(
+        against_others(found)
     )
 
 
