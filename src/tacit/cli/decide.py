@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tacit.cli.console import Json, emit, err, say_health
+from tacit.cli.epoch_options import read_baseline
 from tacit.cli.options import require_file
+from tacit.errors import InputError
+
+if TYPE_CHECKING:
+    from tacit.policy import Blend, Cautious, Policy
 
 
 def decide(
-    policy: Annotated[Path, typer.Argument(help="A policy folder.")],
+    policy: Annotated[Path, typer.Argument(help="A policy folder, of any kind.")],
     contexts: Annotated[
         Path, typer.Argument(help="Contexts as CSV, Parquet or Arrow, one row each.")
     ],
@@ -26,6 +32,17 @@ def decide(
             "--strict", help="Fail at a value that cannot be read, instead of marking it."
         ),
     ] = False,
+    cautious: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Keep to this action, dose=30, except where the policy is sure to be better; once "
+            "for each column.",
+        ),
+    ] = None,
+    level: Annotated[
+        float | None, typer.Option(help="How sure, with --cautious: 0.95 unless given.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Decide for every row of a table: the action, its expected reward, and how sure the policy is.
@@ -40,6 +57,9 @@ def decide(
     there are such rows, and only then, a column `unread` names their columns, and standard error
     says how many there are. With --strict the first of them is an error, and nothing is decided.
 
+    With --cautious dose=30 every row gets that action, except where the policy is at least --level
+    sure that its own is better. A column `changed` says where, and standard error for how many.
+
     Deciding is free: the policy was paid for when it was released. A file that is there is
     replaced, but never the contexts themselves.
     """
@@ -49,16 +69,17 @@ def decide(
 
     from tacit.logs import read_table, write_table
     from tacit.logs.small_tables import format_of
-    from tacit.policy import Policy
+    from tacit.policy import Cautious, load
 
     if to is not None:
         format_of(to)
         require_file(to, contexts)
-    chosen = Policy.load(policy)
+    deciding = _careful(load(policy), cautious or [], level)
+    chosen = _learned(deciding)
     say_health(chosen)
     table = read_table(contexts)
     unread = chosen.unread(table)
-    decisions = chosen.decide(table, strict=strict)
+    decisions = deciding.decide(table, strict=strict)
     columns = {name: decisions[name] for name in decisions.column_names}
     low, high = chosen.problem.reward_range  # a Gaussian posterior knows no bounds, a reader does
     columns["expected_reward"] = pa.array(np.clip(chosen.mean(decisions, table), low, high))
@@ -66,6 +87,9 @@ def decide(
     if chosen.problem.advantage:
         columns["advantage"] = pa.array(chosen.advantage(decisions, table))
         columns["advantage_std"] = pa.array(chosen.advantage_std(decisions, table))
+    changed = deciding.changed(table).tolist() if isinstance(deciding, Cautious) else None
+    if changed is not None:
+        columns["changed"] = pa.array(changed)
     if any(unread):
         columns["unread"] = pa.array([", ".join(names) for names in unread])
     answer = pa.table(
@@ -74,23 +98,62 @@ def decide(
     if to is not None:
         write_table(answer, to)
     if json:
-        emit(
-            {
-                "private": chosen.private,
-                "verdict": chosen.health().verdict,
-                "rows": answer.num_rows,
-                "rows_with_unread_values": sum(map(bool, unread)),
-                "decisions": answer.select(list(columns)).to_pylist(),
-            }
-        )
+        said = {
+            "private": deciding.private,
+            "verdict": chosen.health().verdict,
+            "rows": answer.num_rows,
+            "rows_with_unread_values": sum(map(bool, unread)),
+        }
+        if changed is not None:
+            said["rows_changed"] = sum(changed)
+        emit(said | {"decisions": answer.select(list(columns)).to_pylist()})
     elif to is not None:
         err.print(f"{answer.num_rows} decisions written to {to}")
     else:
         arrow_csv.write_csv(answer, sys.stdout.buffer)
+    if isinstance(deciding, Cautious) and changed is not None:
+        _say_changed(deciding, changed)
     if any(unread):
         _say_unread(unread)
-    if not chosen.private:
+    if not deciding.private:
         err.print("[bold red]This policy is NOT private: it was made with a seed.[/bold red]")
+
+
+def _careful(
+    loaded: Policy | Cautious | Blend, typed: Sequence[str], level: float | None
+) -> Policy | Cautious | Blend:
+    """The policy in the folder, or the cautious one that the options ask for."""
+    from tacit.policy import Policy
+
+    if not typed:
+        if level is not None:
+            raise InputError("--level goes with --cautious: say what to keep to, as in dose=30.")
+        return loaded
+    if not isinstance(loaded, Policy):
+        raise InputError(
+            f"--cautious takes the folder of a learned policy, got {loaded.description}: leave it "
+            "out, or pass the folder of that policy."
+        )
+    action = read_baseline(typed, loaded.problem.actions, "--cautious")
+    return loaded.cautious(action, 0.95 if level is None else level)
+
+
+def _learned(deciding: Policy | Cautious | Blend) -> Policy:
+    """The learned policy, which knows what rewards to expect."""
+    from tacit.policy import Policy
+
+    return deciding if isinstance(deciding, Policy) else deciding.policy
+
+
+def _say_changed(policy: Cautious, changed: list[bool]) -> None:
+    err.print(
+        f"{sum(changed)} of {len(changed)} rows get another action than the baseline's, where the "
+        f"policy is at least {100 * policy.level:g} % sure that it is better: see the column "
+        "changed.",
+        highlight=False,
+        markup=False,
+        soft_wrap=True,
+    )
 
 
 def _say_unread(unread: list[list[str]]) -> None:

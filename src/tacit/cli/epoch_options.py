@@ -66,9 +66,11 @@ def read_wait(typed: str) -> timedelta:
     return timedelta(seconds=float(found[1]) * SECONDS[found[2]])
 
 
-def read_baseline(typed: Sequence[str], actions: Domain) -> dict[str, Any] | None:
+def read_baseline(
+    typed: Sequence[str], actions: Domain, option: str = "--baseline"
+) -> dict[str, Any] | None:
     """An action from NAME=VALUE pairs, as the domain of actions reads them; None if there are
-    none."""
+    none. `option` is where they were typed."""
     if not typed:
         return None
     pairs = [part.split("=", 1) for part in typed]
@@ -76,7 +78,7 @@ def read_baseline(typed: Sequence[str], actions: Domain) -> dict[str, Any] | Non
     complete = all(len(pair) == 2 for pair in pairs) and sorted(names) == sorted(actions.names)
     if not complete:
         raise InputError(
-            f"--baseline takes one NAME=VALUE for each of {', '.join(actions.names)}, got "
+            f"{option} takes one NAME=VALUE for each of {', '.join(actions.names)}, got "
             f"{' '.join(typed)!r}."
         )
     action = {name: _cell(value) for name, value in pairs}
@@ -84,7 +86,7 @@ def read_baseline(typed: Sequence[str], actions: Domain) -> dict[str, Any] | Non
     found = {name: column[0] for name, column in actions.decode(points).items()}
     if not all(_same(action[name], found[name]) for name in action):
         raise InputError(
-            f"--baseline must be one of the actions, got {' '.join(typed)!r}: see [actions] of the "
+            f"{option} must be one of the actions, got {' '.join(typed)!r}: see [actions] of the "
             "problem file."
         )
     return action

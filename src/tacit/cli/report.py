@@ -21,7 +21,7 @@ def report(
         "report.html"
     ),
     baseline: Annotated[
-        Path | None, typer.Option(help="The folder of a policy to compare with.")
+        Path | None, typer.Option(help="The folder of a policy of any kind to compare with.")
     ] = None,
     json: Json = False,
 ) -> None:
@@ -34,13 +34,13 @@ def report(
     The policy is compared with random play, with the best fixed action, and with a --baseline.
     A policy that is not worth using is called so first, and its gains are not stated.
     """
-    from tacit.policy import Policy
+    from tacit.policy import Policy, load
     from tacit.report import Findings, write_findings
 
     require_file(to)
     loaded = Policy.load(policy)
     say_health(loaded)
-    found = Findings.of(loaded, None if baseline is None else Policy.load(baseline))
+    found = Findings.of(loaded, None if baseline is None else load(baseline))
     path = write_findings(found, to)
     if json:
         emit({"report": str(path)} | found.to_json())

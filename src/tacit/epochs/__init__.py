@@ -2,7 +2,7 @@
 
 from tacit.epochs.course import Course
 from tacit.epochs.design import cohort_of, first_epoch, next_epoch
-from tacit.epochs.play import MODES, EpochPlay, Learned, Mixture, Propensity, Shares, as_baseline
+from tacit.epochs.play import MODES, EpochPlay, Learned, Mixture, Propensity, Shares
 from tacit.epochs.sizes import epoch_sizes
 
 __all__ = [
@@ -13,7 +13,6 @@ __all__ = [
     "Mixture",
     "Propensity",
     "Shares",
-    "as_baseline",
     "cohort_of",
     "epoch_sizes",
     "first_epoch",

@@ -28,9 +28,8 @@ from tacit.decoder import Posterior
 from tacit.domains import Domain
 from tacit.errors import InputError
 from tacit.numerics.engine import NUMPY
-from tacit.play import Fixed, PlayLaw, as_law
-from tacit.play.base import PointLaw, rows, some
-from tacit.play.wrapped import Decisions, Function
+from tacit.play import PlayLaw
+from tacit.play.base import SAME, PointLaw, rows, same_actions, some
 from tacit.policy.deciding import Decider
 from tacit.problem import Problem
 from tacit.spec import Spec
@@ -40,10 +39,6 @@ MODES = ("explore", "learn", "exploit", "control")
 # Draws of a committee. Draws nearer to the posterior mean cost less regret in 3,000 rounds, but had
 # larger final errors in 10,000 and 30,000 (three to five seeds of three problems).
 MEMBERS = 64
-RULES = (Fixed, Decisions, Function)  # laws that play one action in each context
-# How far two actions may be apart, in unit coordinates, that are one and the same: decisions for
-# many contexts at once are rounded otherwise than for one.
-SAME = 1e-6
 
 
 @dataclass(frozen=True)
@@ -179,11 +174,13 @@ class EpochPlay(PointLaw):
         if self.shares.learn:
             committee = self._learned.committee
             chosen = self._decider.decide(np.tile(c, (len(committee), 1)), committee)
-            atoms += self.shares.learn * float(np.mean(_same(chosen, x)))
+            atoms += self.shares.learn * float(np.mean(same_actions(chosen, x)))
         if self.shares.exploit:
-            atoms += self.shares.exploit * float(_same(self.decide(c[None, :]), x)[0])
+            atoms += self.shares.exploit * float(same_actions(self.decide(c[None, :]), x)[0])
         if self.shares.control:
-            atoms += self.shares.control * float(_same(self._baseline_points(c[None, :]), x)[0])
+            atoms += self.shares.control * float(
+                same_actions(self._baseline_points(c[None, :]), x)[0]
+            )
         everywhere = self.shares.explore * self.actions.uniform_density
         if not continuous:
             return Propensity(everywhere + atoms, density=False)
@@ -306,24 +303,3 @@ class Mixture(PointLaw):
     def spec(self) -> Spec:
         laws = [law.spec() for law in self.laws]
         return {"type": "mixture", "laws": laws, "probabilities": list(self.probabilities)}
-
-
-def as_baseline(baseline: Any) -> PlayLaw:
-    """A public rule to compare with: an action, a policy, or a function of contexts.
-
-    It has no coins of its own: those of a law that draws would be the same at every call, and its
-    propensities wrong.
-    """
-    if isinstance(baseline, dict | str | int | float):
-        return Fixed(baseline)
-    law = as_law(baseline)
-    if not isinstance(law, RULES):
-        raise InputError(
-            "a baseline must be an action, a policy or a function of contexts, without chance, "
-            f"got {law.description}: pass for example one of its actions."
-        )
-    return law
-
-
-def _same(points: Floats, x: Floats) -> NDArray[np.bool_]:
-    return np.asarray(np.max(np.abs(points - x), axis=1, initial=0.0) < SAME)

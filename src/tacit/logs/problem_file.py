@@ -13,7 +13,7 @@ from tacit.core import Budget
 from tacit.errors import InputError
 from tacit.logs.small_tables import read_table
 from tacit.play import EpsilonGreedy, Fixed, PlayLaw, Probabilities, as_law
-from tacit.policy import Policy
+from tacit.policy import load as load_policy
 from tacit.problem import Problem
 
 KNOWN = {
@@ -158,7 +158,7 @@ def _play(spec: Any, path: Path) -> tuple[str | None, PlayLaw | None, str | None
         return None, None, value
     law: PlayLaw
     if name == "policy":
-        law = as_law(Policy.load(path.parent / str(value)))
+        law = as_law(load_policy(path.parent / str(value)))
     elif name == "probabilities":
         law = Probabilities(value)
     else:

@@ -14,6 +14,7 @@ learned from other data is a law if that data is public, or if it was learned pr
 """
 
 from tacit.play.base import PlayLaw
+from tacit.play.baselines import as_baseline
 from tacit.play.digest import law_digest
 from tacit.play.laws import (
     Committee,
@@ -36,6 +37,7 @@ __all__ = [
     "Probabilities",
     "Stated",
     "Uniform",
+    "as_baseline",
     "as_law",
     "law_digest",
     "load_law",

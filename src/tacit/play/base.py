@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from copy import copy
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit._typing import Floats, Rng
 from tacit.domains import Domain
@@ -15,6 +16,10 @@ from tacit.spec import Spec
 from tacit.tables import Columns
 
 Own = TypeVar("Own", bound="PlayLaw")
+
+# How far two actions may be apart, in unit coordinates, that are one and the same: decisions for
+# many contexts at once are rounded otherwise than for one.
+SAME = 1e-6
 
 
 class NotWritable(InputError):
@@ -28,6 +33,8 @@ class PlayLaw(ABC):
     `law.on(actions)` does.
     """
 
+    # Whether it may play several actions in one context; a law without chance is a rule.
+    chance: ClassVar[bool] = True
     _actions: Domain | None = None
 
     @property
@@ -97,3 +104,8 @@ def rows(contexts: Columns) -> int:
 def some(contexts: Columns, which: Any) -> Columns:
     """Those contexts that a mask, or a list of row numbers, chooses."""
     return {name: column[which] for name, column in contexts.items()}
+
+
+def same_actions(first: Floats, second: Floats) -> NDArray[np.bool_]:
+    """Whether actions in unit coordinates are one and the same, row by row."""
+    return np.asarray(np.max(np.abs(first - second), axis=1, initial=0.0) < SAME)

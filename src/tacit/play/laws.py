@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from narwhals.dependencies import is_into_dataframe, is_into_series
@@ -40,6 +40,7 @@ class Fixed(PointLaw):
     """Always the same action: `Fixed("A")`, `Fixed({"dose": 50})`."""
 
     action: Any
+    chance: ClassVar[bool] = False
 
     @property
     def description(self) -> str:
@@ -47,10 +48,11 @@ class Fixed(PointLaw):
 
     def on(self, actions: Domain) -> Fixed:
         bound = super().on(actions)
-        bound._point()
+        bound.point()
         return bound
 
-    def _point(self) -> Floats:
+    def point(self) -> Floats:
+        """The action as a row in unit coordinates."""
         action = self.action
         if not isinstance(action, Mapping | list | tuple | np.ndarray):
             action = [action]
@@ -60,7 +62,7 @@ class Fixed(PointLaw):
         return points
 
     def points(self, contexts: Columns, rng: Rng) -> Floats:
-        return np.tile(self._point(), (rows(contexts), 1))
+        return np.tile(self.point(), (rows(contexts), 1))
 
     def spec(self) -> Spec:
         return {"type": "fixed", "action": self.action}

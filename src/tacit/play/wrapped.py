@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from inspect import signature
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -30,6 +31,7 @@ class Decisions(PlayLaw):
     """The decisions of a policy."""
 
     policy: Deciding
+    chance: ClassVar[bool] = False
 
     @property
     def description(self) -> str:
@@ -86,9 +88,11 @@ class Sampled(PointLaw):
 
 @dataclass(frozen=True, eq=False)
 class Function(PlayLaw):
-    """A function `(contexts, rng) -> actions` of somebody's own."""
+    """A function `(contexts, rng) -> actions` of somebody's own, or `contexts -> actions`. Whether
+    it looks at its `rng` is not known: as a baseline it is taken for a rule."""
 
-    function: Callable[[Columns, Rng], Any]
+    function: Callable[..., Any]
+    chance: ClassVar[bool] = False
 
     @property
     def description(self) -> str:
@@ -96,7 +100,9 @@ class Function(PlayLaw):
         return f"the function {name}" if name.isidentifier() else "a function"
 
     def __call__(self, contexts: Columns, rng: Rng) -> Any:
-        return self.function(contexts, rng)
+        if _takes_rng(self.function):
+            return self.function(contexts, rng)
+        return self.function(contexts)
 
 
 @dataclass(frozen=True)
@@ -115,3 +121,14 @@ class Stated(PlayLaw):
         raise StateError(
             f"the law of play ({self.name}) is not kept in files: pass the problem with its play."
         )
+
+
+def _takes_rng(function: Callable[..., Any]) -> bool:
+    """Whether a function can be called with contexts and an rng; most builtins do not tell."""
+    try:
+        signature(function).bind(None, None)
+    except TypeError:
+        return False
+    except ValueError:
+        return True
+    return True

@@ -102,6 +102,10 @@ def restore(
 
 def _require_schema(folder: Any, about: dict[str, Any]) -> None:
     schema = about.get("schema")
+    if isinstance(schema, str) and schema.startswith(("cautious", "blend")):
+        raise InputError(
+            f"{folder} holds a policy beside a baseline ({schema}): read it with tacit.policy.load."
+        )
     if schema != SCHEMA or isinstance(schema, bool):
         raise InputError(
             f"{folder} holds a policy of schema {schema!r}; this version of Tacit reads {SCHEMA}: "

@@ -210,15 +210,19 @@ def examine(policy: Policy) -> Health:
     )
 
 
-def comparer(policy: Policy) -> Comparer:
-    """Compares over contexts like those of the people who came, or evenly drawn where nothing is
-    known of them."""
+def people(policy: Policy) -> Floats:
+    """Contexts like those of the people who came, or evenly drawn where nothing is known of
+    them."""
     n = PEOPLE if isinstance(policy.problem.k, Separable) else FEW_PEOPLE
-    C = policy.visitors
-    if C is None:
-        C = spread(policy.problem.contexts, n)
+    if policy.visitors is None:
+        return spread(policy.problem.contexts, n)
+    return policy.visitors[:n]
+
+
+def comparer(policy: Policy) -> Comparer:
+    """Compares over such people."""
     low, high = policy.problem.reward_range
-    return Comparer(policy.posterior, C[:n], (high - low) / 2)
+    return Comparer(policy.posterior, people(policy), (high - low) / 2)
 
 
 def random_play(policy: Policy) -> Play:

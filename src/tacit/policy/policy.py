@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import NormalDist
@@ -14,18 +13,19 @@ import numpy as np
 from tacit._typing import Floats
 from tacit.core import Guarantee
 from tacit.decoder import Posterior, decode
-from tacit.decoder.context_law import play_check
-from tacit.decoder.decoding import by_people
-from tacit.design import Design, Release
+from tacit.design import Release
 from tacit.errors import InputError
 from tacit.numerics.engine import Engine, engine
 from tacit.policy import files
 from tacit.policy.advantage import Advantage
+from tacit.policy.blend import Blend
+from tacit.policy.cautious import Cautious
 from tacit.policy.deciding import Decider
+from tacit.policy.facts import facts_of
 from tacit.policy.health import Health, Notice
-from tacit.policy.promise import promise_of, spent_on
+from tacit.policy.promise import promise_of
 from tacit.policy.unread import require_read, unread_columns
-from tacit.policy.visitors import draw_visitors, usable_share
+from tacit.policy.visitors import draw_visitors
 from tacit.problem import Problem
 
 CANDIDATES = 256
@@ -55,7 +55,7 @@ class Policy:
             problem=design.problem,
             guarantee=replace(promise, private=promise.private and design.private),
             posterior=decode(releases),
-            facts=_facts(releases),
+            facts=facts_of(releases),
             receipt=release.released.receipt,
             releases=releases,
             visitors=draw_visitors(releases),
@@ -130,11 +130,13 @@ class Policy:
         but in one context it lacks by how much everybody like that fares better or worse than the
         average, and `std` and `interval` do not hold that either. `advantage` is free of it.
         """
-        return self.problem.unscale_reward(self.posterior.reward(self._pairs(actions, contexts)))
+        return self.problem.unscale_reward(
+            self.posterior.reward(self.pair_points(actions, contexts))
+        )
 
     def std(self, actions: Any, contexts: Any) -> Any:
         """The posterior standard deviation of `mean`, in the user's units."""
-        return self._std(self.posterior.reward_variance(self._pairs(actions, contexts)))
+        return self._std(self.posterior.reward_variance(self.pair_points(actions, contexts)))
 
     def interval(self, actions: Any, contexts: Any, level: float = 0.9) -> tuple[Any, Any]:
         """The credible interval of the expected reward, `(low, high)`, in the user's units."""
@@ -146,11 +148,11 @@ class Policy:
     def advantage(self, actions: Any, contexts: Any) -> Any:
         """By how much each action is expected to be better than a uniformly random one in the same
         context (row by row), in the user's units of reward. For problems of both kinds."""
-        return self._half_range * self._advantage.mean(self._pairs(actions, contexts))
+        return self._half_range * self._advantage.mean(self.pair_points(actions, contexts))
 
     def advantage_std(self, actions: Any, contexts: Any) -> Any:
         """The posterior standard deviation of `advantage`, in the user's units of reward."""
-        return self._std(self._advantage.variance(self._pairs(actions, contexts)))
+        return self._std(self._advantage.variance(self.pair_points(actions, contexts)))
 
     def advantage_interval(
         self, actions: Any, contexts: Any, level: float = 0.9
@@ -191,6 +193,27 @@ class Policy:
         drawn.__dict__["_notice"] = self._notice
         return drawn
 
+    # -- beside what is done now ------------------------------------------------------------------
+
+    def cautious(self, baseline: Any, level: float = 0.95) -> Cautious:
+        """The policy that does what a baseline does, except where this one is at least `level` sure
+        that its own action is better.
+
+        `baseline` is an action (`{"dose": 30}`), a policy, or a function of contexts. Free: all of
+        it is computed from released numbers.
+        """
+        return Cautious(self, baseline, level)
+
+    def blend(self, baseline: Any, share: float = 0.5) -> Blend:
+        """The policy that decides as this one for a share of visitors, drawn by chance, and as a
+        baseline for the others.
+
+        Its law is public: `Problem(play=blend)` learns from what was logged with it.
+        """
+        return Blend(self, baseline, share)
+
+    # -- whether it is worth using ----------------------------------------------------------------
+
     def health(self) -> Health:
         """Whether this policy is worth using: what it gains, how sure that is, and a verdict. Free:
         it is computed from released numbers."""
@@ -204,7 +227,8 @@ class Policy:
     def _notice(self) -> Notice:
         return Notice(self)
 
-    def _pairs(self, actions: Any, contexts: Any) -> Floats:
+    def pair_points(self, actions: Any, contexts: Any) -> Floats:
+        """Actions beside their contexts (row by row) as joint points in unit coordinates."""
         chosen = self.problem.actions.read(actions, "actions")
         X = self.problem.actions.encode(chosen.columns)
         C = self.problem.context_points(self.problem.contexts.read(contexts, "contexts"))
@@ -255,38 +279,3 @@ def _deviations(level: float) -> float:
     if not 0 < level < 1:
         raise InputError(f"level must be between 0 and 1, got {level!r}: 0.9 is the 90 % interval.")
     return NormalDist().inv_cdf((1 + level) / 2)
-
-
-def _facts(releases: Sequence[Release]) -> dict[str, Any]:
-    """How it was made, in plain public numbers; the budget is that of all passes so far."""
-    design = releases[-1].design
-    facts = {
-        "horizon": design.horizon,
-        "budget": asdict(spent_on(releases)),
-        "tau": design.tau,
-        "clip": design.clip,
-        "unit": design.unit,
-        "context_share": design.layout.context_share,
-        "plain": not design.layout.square_share,
-        "records": releases[-1].released.records,
-        "rank": design.rank,
-        "passes": len(releases),
-        "play": _play(design),
-    }
-    if design.residual is not None:
-        facts["residual_clip"] = design.residual.residual_clip
-    usable = usable_share(releases)
-    if usable is not None:
-        facts["usable"] = usable._asdict()
-    check = play_check(by_people(releases)[-1])
-    if check is not None:
-        facts["play_check"] = asdict(check) | {"contradicted": check.contradicted}
-    return facts
-
-
-def _play(design: Design) -> str:
-    """How the actions of the records were chosen, as it was stated."""
-    if design.max_weight != 1.0:
-        return f"propensities, weights up to {design.max_weight:g}"
-    facts = design.problem.play_facts
-    return "uniform" if facts is None else facts["name"]

@@ -11,6 +11,7 @@ import numpy as np
 
 from tacit._typing import Floats
 from tacit.errors import InputError
+from tacit.play import PlayLaw, as_baseline
 from tacit.policy import Policy
 from tacit.policy.comparison import BAND_90, Comparison, Play
 from tacit.policy.health import random_play
@@ -50,6 +51,9 @@ def baseline_play(policy: Policy, baseline: Any, C: Floats) -> Play:
     """What a baseline plays in these contexts: another policy, a function from contexts (a dict of
     columns) to actions, or one action for everybody."""
     problem = policy.problem
+    if isinstance(baseline, PlayLaw):  # a cautious policy, for example
+        law = as_baseline(baseline).on(problem.actions)
+        return Play.of_each(law.draw(C, problem.contexts, np.random.default_rng(0)))
     if isinstance(baseline, Policy) or callable(baseline):
         decide = baseline.decide if isinstance(baseline, Policy) else baseline
         played = decide(problem.contexts.decode(C))

@@ -108,7 +108,9 @@ def against_others(found: Findings) -> list[str]:
     clear = "" if found.health.contexts_matter else ", which may be chance"
     said = [
         f"<b>The best fixed action is {fixed_action(found)}.</b> Over that, for everybody, the "
-        f"policy gains {_with_band(found, gains.over_fixed)}{clear}."
+        f"policy gains {_with_band(found, gains.over_fixed)}{clear}. If only changes are made that "
+        f"are at least 95 % sure, {percent(gains.over_fixed.share_sure)} of {found.view.who} get "
+        "another action than that."
     ]
     if gains.over_baseline is not None:
         said.append(

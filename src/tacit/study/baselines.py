@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tacit.epochs import as_baseline
 from tacit.errors import InputError
-from tacit.play import PlayLaw
+from tacit.play import PlayLaw, as_baseline
 from tacit.play.base import NotWritable
 from tacit.play.laws import load_law
 from tacit.problem import Problem

@@ -22,7 +22,6 @@ from tacit.epochs import (
     EpochPlay,
     Learned,
     Shares,
-    as_baseline,
     cohort_of,
     epoch_sizes,
     first_epoch,
@@ -31,7 +30,7 @@ from tacit.epochs.prior import require_same_problem
 from tacit.errors import InputError, StateError
 from tacit.passes import require_room
 from tacit.planning.epochs import planned_sizes
-from tacit.play import PlayLaw
+from tacit.play import PlayLaw, as_baseline
 from tacit.policy import Policy, files
 from tacit.problem import Problem
 from tacit.progress import Progress, silent
