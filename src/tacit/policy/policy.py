@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tacit._typing import Floats
-from tacit.core import Guarantee
+from tacit.core import Guarantee, Part
 from tacit.decoder import Posterior, decode
 from tacit.decoder.context_law import play_check
 from tacit.decoder.decoding import by_people
@@ -273,6 +273,9 @@ def _facts(releases: Sequence[Release]) -> dict[str, Any]:
         "passes": len(releases),
         "play": _play(design),
     }
+    part = Part.of(design.cohort)
+    if part is not None:
+        facts["hold_out"] = part.facts()
     if design.residual is not None:
         facts["residual_clip"] = design.residual.residual_clip
     usable = usable_share(releases)
