@@ -70,12 +70,14 @@ class PrivateSum:
         spans = self.reserve(records, first)
         encode = _encoder(self.encoding, getattr(rows, "is_cuda", False))
         integers = encode(rows)[:records, :]
-        if self._part is not None and first is not None:  # without records there is no first
-            mine = self._part.mask(int(first) - self._part.cohort.first, records, users)
-            self._require_room(int(mine.sum()))
+        if self._part is not None and records:
+            row = whole_number(first, "first") - self._part.cohort.first
+            mine = self._part.mask(row, records, users)
+            records = int(mine.sum())
+            self._require_room(records)
             integers, users = _chosen(integers, users, mine)
         self._collect(integers, users)
-        self._records += integers.shape[0]
+        self._records += records
         self._spans = spans
 
     def reserve(self, records: int, first: int | None = None) -> list[Span]:
