@@ -393,10 +393,14 @@ def test_the_page_about_files_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     names: dict[str, Any] = {"tacit": tacit, "problem": dosing(), "budget": BUDGET}
     names["ledger"] = Ledger.create(sqlite(tmp_path, "steps.db"), BUDGET)
     names["pieces"] = [log(100, seed) for seed in (1, 2)]
-    once, steps = python_blocks((ROOT / "docs" / "files.md").read_text())
+    names["log"] = log(200)
+    once, parts, steps = python_blocks((ROOT / "docs" / "files.md").read_text())
     exec(compile(once, "docs/files.md", "exec"), names)  # noqa: S102
     assert names["policy"].private
     assert not (tmp_path / "fit.partial").exists()
+    exec(compile(parts, "docs/files.md", "exec"), names)  # noqa: S102
+    assert names["is_held_out"].sum() == 200 - names["policy"].facts["records"]
+    assert names["account"].spent == 0
     exec(compile(steps, "docs/files.md", "exec"), names)  # noqa: S102
     assert names["policy"].guarantee.epsilon == pytest.approx(1.0, abs=1e-5)
     assert charges(sqlite(tmp_path, "steps.db")) == ["study/pass 1", "study"]

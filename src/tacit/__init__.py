@@ -7,7 +7,7 @@ from tacit._version import __version__
 
 if TYPE_CHECKING:
     from tacit import contexts, kernels, paper
-    from tacit.core import Budget, Cohort, Guarantee, Ledger
+    from tacit.core import Budget, Cohort, Guarantee, Ledger, Part
     from tacit.design import Design, DesignOptions
     from tacit.domains import Ball, Box, Catalogue, Categories, Mixed, Range, Simplex
     from tacit.errors import (
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 # not load a database driver, nor a GPU worker OpenDP.
 _ROOMS = {
     "study": ("Decision", "Study"),
-    "core": ("Budget", "Cohort", "Guarantee", "Ledger"),
+    "core": ("Budget", "Cohort", "Guarantee", "Ledger", "Part"),
     "design": ("Design", "DesignOptions"),
     "domains": ("Ball", "Box", "Catalogue", "Categories", "Mixed", "Range", "Simplex"),
     "errors": (
@@ -95,6 +95,7 @@ __all__ = [
     "Linear",
     "Matern",
     "Mixed",
+    "Part",
     "Policy",
     "PolicyWarning",
     "Pooled",

@@ -18,6 +18,7 @@ from tacit.logs.columns import LogColumns
 from tacit.logs.file_fit import FileFit
 from tacit.logs.job import Job
 from tacit.logs.log_files import find_logs
+from tacit.logs.parts import open_accounts, rows_of_table, table_layout
 from tacit.logs.run_options import RunOptions
 from tacit.logs.stated_play import state_play
 from tacit.passes import release_on, release_passes, require_room
@@ -40,6 +41,7 @@ def fit(
     ledger: Ledger | str,
     user: str | None = None,
     passes: int = 2,
+    hold_out: float | None = None,
     options: DesignOptions | None = None,
     run: RunOptions | None = None,
 ) -> Policy:
@@ -58,6 +60,7 @@ def fit(
     | `ledger` | a ledger, or the URL of one, which is made with this budget if there is none |
     | `user` | the column of user ids: protects all rounds of a user together |
     | `passes` | how often the data is read; two are more accurate at the same budget than one |
+    | `hold_out` | the share of people to keep apart, up to 0.5, who validate the policy later |
     | `options`, `run` | how the design is built, and how the fit is run |
 
     How actions were chosen cannot be seen in a log, so it has to be said. "uniform" means that each
@@ -78,6 +81,12 @@ def fit(
     That is so for other data with as many rows, too: pass `RunOptions(request=...)` with a name of
     its own to spend on it.
 
+    With `hold_out=0.2` a fifth of the rounds, or of the users, is kept apart by a public hash of
+    row numbers, or of user ids, and the policy is learned from the others. They are different
+    people, so the ledger gives each part the whole budget, and what they are worth can be released
+    later. Who is in which part stands in `policy.facts["hold_out"]`: the files must stay the same,
+    in the same order, and a ledger that is divided in this way stays so.
+
     Warns with a `PolicyWarning` if the released numbers say that the policy is not worth using: see
     `Policy.health`.
     """
@@ -85,7 +94,8 @@ def fit(
     run = run or RunOptions()
     names = (*problem.actions.names, *problem.contexts.names)
     columns = LogColumns.of(names, reward, user, run.columns, propensity)
-    job = Job(problem, columns, budget, passes, options or DesignOptions(), run)
+    options = options or DesignOptions()
+    job = Job(problem, columns, budget, passes, options, run, hold_out=hold_out)
     if isinstance(data, str | PathLike):
         data = [data]
     if isinstance(data, list | tuple):
@@ -118,22 +128,27 @@ def _fit_table(job: Job, data: Any, ledger: Ledger | str) -> Policy:
     rows = _rows(table)
     kinds = {name: kind_of_column(column) for name, column in table.items()}
     job.require_types(kinds, "the data")
-    design = job.design(rows)
+    users = None if job.columns.user is None else table[job.columns.user]
+    part = job.part(table_layout(rows))
+    learned = rows if part is None else rows_of_table(part, rows, users)
+    design = job.design(rows, part, learned)
     request = job.request(design)
     account = as_ledger(ledger, job.budget)
-    require_room(account, design, request)
+    if part is not None:
+        open_accounts(account, part)
+    require_room(account, design, request, design.cohort)
 
     def collect(design: Design) -> Statistic:
         columns = job.columns
-        users = None if columns.user is None else table[columns.user]
         propensity = None if columns.propensity is None else table[columns.propensity]
         rewards = table[columns.reward]
-        return design.statistic(job.device).add(
+        return design.statistic(job.device, design.cohort).add(
             table,
             table,
             rewards,
             propensity=propensity,
             users=users,
+            first=0,
             progress=job.run.progress,
         )
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tacit.core import Budget, Ledger, release_event
+from tacit.core import Budget, Cohort, Ledger, release_event
 from tacit.design import Design
 from tacit.design.choices import pass_budgets
 from tacit.errors import BudgetError, RequestConflictError, StateError
@@ -77,9 +77,11 @@ def _early(request: str, before: int) -> str:
     return f"{request}/pass {before + 1}"
 
 
-def require_room(ledger: Ledger, design: Design, request: str) -> None:
-    """Fails unless the ledger can pay for this pass and all after it. What was charged already
-    under the same requests is free.
+def require_room(
+    ledger: Ledger, design: Design, request: str, cohort: Cohort | None = None
+) -> None:
+    """Fails unless the ledger, or its account of a cohort, can pay for this pass and all after it.
+    What was charged already under the same requests is free.
 
     The passes before this one must have been charged here, too: another ledger would hold a part
     of what was spent on these records, and let the rest be spent again.
@@ -98,10 +100,10 @@ def require_room(ledger: Ledger, design: Design, request: str) -> None:
                 f"request {request!r} was made before with fewer passes: ask for as many, or "
                 "choose another request."
             )
-        measure = ledger.account().measure
+        measure = ledger.account(cohort).measure
         events = [release_event(design.encoding, budget, measure) for budget in due.values()]
         try:
-            ledger.require_room(*events)
+            ledger.require_room(*events, cohort=cohort)
             return
         except BudgetError:
             # Another process may have charged the same requests since they were looked up.

@@ -37,6 +37,7 @@ PROVES = {
     "selection": ["selection"],
     "accounting": ["budget", "curve", "events", "search"],
     "cohorts": ["cohorts"],
+    "parts": ["parts"],
     "ledger": ["accounts", "database", "ledger"],
     "saved": ["saved"],
 }

@@ -35,6 +35,7 @@ from helpers import (
 from log_data import COLUMNS, collected, damage, log_table, total, touch, work_on
 from tacit import InputError, Ledger, RunOptions, StateError
 from tacit.cli import app
+from tacit.core import Part
 from tacit.errors import MissingExtraError
 from tacit.logs import (
     Checkpoint,
@@ -157,6 +158,24 @@ def test_propensities_and_a_law_of_play_go_to_the_workers(ray: Any, tmp_path: Pa
     played = build_design(problem, horizon=rows, budget=BUDGET, **SMALL)
     known = played.statistic().add(table, table, table["reward"])
     assert on_ray(work_on([path], played)) == total(known)
+
+
+@pytest.mark.parametrize("unit", ["record", "user"])
+def test_a_cluster_counts_the_people_of_one_part(ray: Any, tmp_path: Path, unit: str) -> None:
+    """By the numbers of rows in the whole log, whichever file and group they are in."""
+    table = log_table(150_000)
+    table = table.append_column("who", pa.array([f"user {i % 700}" for i in range(150_000)]))
+    paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    pq.write_table(table.slice(0, 70_000), paths[0], row_group_size=66_000)
+    pq.write_table(table.slice(70_000), paths[1], row_group_size=66_000)
+    part = Part("hold-out", 0.2, unit, "0123456789abcdef")
+    columns = LogColumns.of(COLUMNS.names, "reward", "who" if unit == "user" else None, {})
+    made = user_design(50_000) if unit == "user" else small_design(50_000)
+    design = replace(made, cohort=part.cohort)
+    work = work_on(paths, design, columns)
+    assert on_ray(work) == collected(work_on(paths, design, columns))
+    users = table["who"].to_pylist() if unit == "user" else None
+    assert work.statistic.records == part.mask(0, 150_000, users).sum()
 
 
 def test_it_goes_on_from_what_is_counted_and_others_go_on_from_it(

@@ -23,6 +23,7 @@ from tacit import (
     refine,
 )
 from tacit._typing import Floats
+from tacit.core import Encoding, Part, private_sum
 from tacit.errors import MissingExtraError
 from tacit.kernels import RBF, Categorical, Kernel, On, Separable
 from tacit.numerics.engine import NUMPY, Engine, cores, engine, to_numpy
@@ -157,6 +158,20 @@ def test_users_count_once_on_every_engine(other: Engine) -> None:
         statistic.add_points(*records(), users=users)
         sums.append(statistic._sum._value())
     assert np.abs(sums[0] - sums[1]).max() <= SOME
+
+
+@pytest.mark.parametrize("unit", ["record", "user"])
+def test_a_sum_of_a_part_holds_the_same_records_on_every_engine(other: Engine, unit: str) -> None:
+    part = Part("learn", 0.2, unit, "0123456789abcdef")
+    users = [i % 50 for i in range(SOME)] if unit == "user" else None
+    rows = np.random.default_rng(0).normal(size=(SOME, 3)) / 4
+    sums = []
+    for on in (NUMPY, other):
+        total = private_sum(Encoding(size=3, horizon=SOME), unit, part.cohort)
+        total.add(on.put(rows), SOME, users, first=0)
+        assert total.records == part.mask(0, SOME, users).sum()
+        sums.append(total._value().tolist())
+    assert sums[0] == sums[1]
 
 
 def test_arrays_of_another_library_may_be_handed_in(other: Engine) -> None:

@@ -60,6 +60,12 @@ def fit(
         str | None,
         typer.Option(help="A column of user ids: protect whole users instead of single rounds."),
     ] = None,
+    hold_out: Annotated[
+        float | None,
+        typer.Option(
+            help="The share of people to keep apart and not to learn from, up to 0.5: 0.2."
+        ),
+    ] = None,
     play: Annotated[
         str | None,
         typer.Option(
@@ -155,6 +161,13 @@ def fit(
 
         tacit fit problem.toml 'logs/*.parquet' --out policy/ --ledger sqlite:///study.db
 
+    With --hold-out a share of the rounds, or of the users of --user, is kept apart, to tell later
+    what the policy is worth for people that it was not learned from. Who that is follows from row
+    numbers, or user ids, alone. They are different people, so each part may spend the whole budget:
+    the ledger keeps an account for each. Name the same files in the same order from then on:
+
+        tacit fit problem.toml log.parquet --out policy/ --hold-out 0.2
+
     With --checkpoint a fit that was stopped, by Ctrl-C or by a crash, goes on where it was when it
     is run again, and counts no row twice. The file is deleted once the policy is written:
 
@@ -199,7 +212,7 @@ def fit(
         columns = LogColumns.of(names, spec.reward, user or spec.user, run.columns, propensity)
         options = DesignOptions(rank=rank, device=device)
         budget = chosen_budget(spec, epsilon, delta)
-        job = Job(stated, columns, budget, passes, options, run, spec.text, spec.sample)
+        job = Job(stated, columns, budget, passes, options, run, spec.text, spec.sample, hold_out)
         fit = FileFit(job, paths)
         with _told_what_is_kept(fit.checkpoint):
             if collect_only:
@@ -216,6 +229,9 @@ def fit(
     save_released(policy, to)
     fit.checkpoint.forget()
     told |= {"ledger": account.shown_url, "new_ledger": account.is_new}
+    if hold_out is not None:
+        learned = int(policy.facts["records"])
+        told |= {"learned": learned, "held_out": fit.work.rows - learned}
     _say_released(policy, to, told, json)
     if account.is_new:
         _say_new(account)
@@ -304,6 +320,11 @@ def _say_released(policy: Policy, to: Path, told: dict[str, Any], json: bool) ->
         f"[bold]Policy written to {to}[/bold]  ({told['rows']} rounds, rank {told['rank']}, "
         f"{told['seconds']:.1f} s)"
     )
+    if "held_out" in told:
+        out.print(
+            f"Learned from {told['learned']:,} rounds, {told['held_out']:,} kept apart for "
+            "validation."
+        )
     out.print(f"Play: {policy.facts['play']}", highlight=False, markup=False)
     out.print(f"Guarantee: {policy.guarantee}")
     err.print(f"Budget kept in {told['ledger']}")

@@ -34,16 +34,15 @@ def show(
     from tacit.core import Ledger
     from tacit.core.budget import UNITS
     from tacit.core.ledger import measured_in
-    from tacit.core.release import COHORT_RELATIONS, RELATIONS, REPORTING_DELTA
+    from tacit.core.release import REPORTING_DELTA, relation_of
 
     ledger = Ledger.open(url)
     charges = ledger.charges()
     counted = measured_in(ledger.budget)
     accounts = ledger.accounts()
     spent_epsilon = max(_epsilon(account, ledger.budget) for account in accounts)
-    relations = RELATIONS if accounts[0].cohort is None else COHORT_RELATIONS
     protects = {
-        unit: relations[unit]
+        unit: relation_of(unit, accounts[0].cohort)
         for unit in sorted({c.parameters.get("unit", "record") for c in charges})
     }
     if json:
@@ -137,10 +136,14 @@ def _when(seconds: float) -> str:
 
 def _show_cohorts(accounts: list[Account], budget: Budget, delta: str) -> None:
     """Each person is of one cohort and has paid what that one paid."""
+    from tacit.core import Part
+
     rows = []
     for account in accounts:
         assert account.cohort is not None
         numbers = f"{account.cohort.first} to {account.cohort.last}"
+        if Part.of(account.cohort) is not None:
+            numbers = "by a hash"
         rows.append([account.cohort.name, numbers, f"{_epsilon(account, budget):.4g}"])
     table("Cohorts", ["cohort", "records", f"epsilon spent{delta}"], rows)
     out.print("Each person counts in one cohort, and has paid what that cohort has paid.")

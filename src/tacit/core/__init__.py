@@ -11,6 +11,7 @@
 | `budget.py`       | epsilon, delta, rho and the conversions between them                       |
 | `curve.py`        | the exact curve of Gaussian releases; `search.py` inverts it               |
 | `cohorts.py`      | groups of people, each with a budget of its own                            |
+| `parts.py`        | the people of a log in two groups, by a keyed hash                         |
 | `ledger.py`       | budgets that cannot be spent twice, in `accounts.py`, on `database.py`     |
 | `release.py`      | charge, then draw, then store, then return                                 |
 
@@ -23,6 +24,7 @@ from tacit.core.budget import Budget, Guarantee
 from tacit.core.cohorts import Cohort
 from tacit.core.contribution import Encoding
 from tacit.core.ledger import Charge, Ledger, as_ledger
+from tacit.core.parts import Part
 from tacit.core.release import Released, release_event, release_gaussian, simulate_gaussian
 from tacit.core.selection import integer_weights, release_choice
 from tacit.core.sums import PrivateSum, private_sum
@@ -35,6 +37,7 @@ __all__ = [
     "Encoding",
     "Guarantee",
     "Ledger",
+    "Part",
     "PrivateSum",
     "Released",
     "as_ledger",

@@ -19,6 +19,7 @@ from tacit.core.budget import GAUSSIAN, PURE, UNITS, ZCDP, Budget, epsilon_of_rh
 from tacit.core.cohorts import Cohort
 from tacit.core.curve import gaussian_epsilon
 from tacit.core.events import Event, Gaussian, price
+from tacit.core.parts import Part
 from tacit.errors import BudgetError, StateError
 
 metadata = sa.MetaData()
@@ -155,9 +156,10 @@ def account_of(connection: sa.Connection, cohort: Cohort | None) -> Account:
     everybody, *others = accounts_in(connection)
     if cohort is None:
         if others:
-            raise StateError(
-                "this ledger is divided into cohorts: make the statistic with cohort=..."
-            )
+            how = "cohorts: make the statistic with cohort=..."
+            if Part.of(others[0].cohort) is not None:
+                how = "parts: hold out the same share, by hold_out=..."
+            raise StateError(f"this ledger is divided into {how}")
         return everybody
     for account in others:
         if account.cohort == cohort:

@@ -46,6 +46,7 @@ from tacit.core.budget import UNITS, ZCDP, Budget
 from tacit.core.cohorts import Cohort
 from tacit.core.database import connect, perform, retrying
 from tacit.core.events import Event
+from tacit.core.parts import same_split
 from tacit.errors import BudgetError, InputError, RequestConflictError, StateError
 
 LARGEST = 2**62  # above every cap; a cap and this together still fit into 64 bits
@@ -186,6 +187,12 @@ class Ledger:
                 )
             for other in others:
                 assert other.cohort is not None
+                if not same_split(cohort, other.cohort):
+                    raise StateError(
+                        f"cohort {cohort.name!r} is not of the same split as cohort "
+                        f"{other.cohort.name!r}, so that somebody could be in both: hold out the "
+                        "same share of the same log, its files in the same order."
+                    )
                 if other.cohort.name == cohort.name or other.cohort.overlaps(cohort):
                     raise StateError(
                         f"cohort {cohort.name!r} overlaps with cohort {other.cohort.name!r}, which "

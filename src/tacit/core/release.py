@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.core.budget import GAUSSIAN, Budget, Guarantee
+from tacit.core.cohorts import Cohort
 from tacit.core.contribution import Encoding
 from tacit.core.curve import gaussian_epsilon
 from tacit.core.events import Gaussian, price
 from tacit.core.ledger import Ledger
 from tacit.core.noise import discrete_gaussian, gaussian_scale, simulated_gaussian
+from tacit.core.parts import Part
 from tacit.core.sums import PrivateSum
 
 RELATIONS = {
@@ -25,6 +27,11 @@ COHORT_RELATIONS = {
     "record": "replace one round's context, action and reward; each person counts in one epoch",
     "user": "replace the contexts, actions and rewards of all rounds of one user; each person "
     "counts in one epoch",
+}
+# Of people in parts of a log, who were played before anything was released of the others.
+PART_RELATIONS = {
+    "record": f"{RELATIONS['record']}; each round counts in one part",
+    "user": f"{RELATIONS['user']}; each user counts in one part",
 }
 REPORTING_DELTA = 1e-6  # at which a budget stated as rho is also shown as (epsilon, delta)
 
@@ -41,19 +48,25 @@ class Released:
     receipt: dict[str, Any] | None = None
 
 
+def relation_of(unit: str, cohort: Cohort | None) -> str:
+    """In what neighbours differ, in words: for everybody, in epochs, or in parts of a log."""
+    if cohort is None:
+        return RELATIONS[unit]
+    if Part.of(cohort) is None:
+        return COHORT_RELATIONS[unit]
+    return PART_RELATIONS[unit]
+
+
 def guarantee_of(budget: Budget, rho: float, total: PrivateSum, private: bool) -> Guarantee:
     """What Gaussian noise worth `rho` promises to whoever is in the sum, at the budget's delta."""
     delta = budget.delta or REPORTING_DELTA
-    relation = RELATIONS[total.unit]
-    if total.cohort is not None:
-        relation = COHORT_RELATIONS[total.unit]
     return Guarantee(
         rho=rho,
         epsilon=gaussian_epsilon(rho, delta),
         delta=delta,
         private=private,
         unit=total.unit,
-        relation=relation,
+        relation=relation_of(total.unit, total.cohort),
     )
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tacit.core.cohorts import Cohort, Span, joined
 from tacit.core.contribution import Encoding
+from tacit.core.parts import Part
 from tacit.core.sums import Integers, PrivateSum, UserSum, private_sum
 from tacit.core.users import user_key
 from tacit.errors import TacitError
@@ -63,6 +64,9 @@ def _restore_users(total: UserSum, arrays: Arrays, records: int) -> None:
         raise ValueError("not a sum of this encoding")
     # Names that an earlier version kept apart may be one user now: then their rows are added up.
     places = total._places([user_key(user) for user in users])
+    part = Part.of(total.cohort)
+    if part is not None and not all(map(part.has_user, total.members())):
+        raise ValueError("not a sum of this part")
     np.add.at(total._rows, places, rows)
 
 
@@ -79,11 +83,13 @@ def _checked(
 
 
 def _checked_spans(array: NDArray[Any], records: int, cohort: Cohort) -> list[Span]:
-    """The numbers of so many records of this cohort, each once; anything else is refused."""
+    """The numbers of so many records of this cohort, each once; anything else is refused. A part
+    has some of the numbers that it was shown."""
     spans = joined([], [(int(start), int(stop)) for start, stop in array])
     for span in spans:
         cohort.require(span)
-    if sum(stop - start for start, stop in spans) != records:
+    shown = sum(stop - start for start, stop in spans)
+    if records > shown or (records < shown and Part.of(cohort) is None):
         raise ValueError("not a sum of this cohort")
     return spans
 

@@ -8,11 +8,12 @@ from functools import lru_cache
 from typing import Any, NoReturn
 
 import numpy as np
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 from numpy.typing import NDArray
 
 from tacit.core.cohorts import Cohort, Span, joined, whole_number
 from tacit.core.contribution import Array, Encoding
+from tacit.core.parts import Part
 from tacit.core.users import user_key
 from tacit.errors import InputError, StateError
 
@@ -25,7 +26,8 @@ class PrivateSum:
     The number of records is public (neighbours differ in a record's values, not in its presence);
     everything else leaves only through `tacit.core.release` and `tacit.core.selection`.
 
-    A sum of a `cohort` takes records of that cohort only, each once, by their numbers.
+    A sum of a `cohort` takes records of that cohort only, each once, by their numbers. Where the
+    cohort is a part of a log (see parts.md), it is shown all rows and takes those of its part.
     """
 
     unit = "record"
@@ -33,6 +35,12 @@ class PrivateSum:
     def __init__(self, encoding: Encoding, cohort: Cohort | None = None) -> None:
         self.encoding = encoding
         self.cohort = cohort
+        self._part = Part.of(cohort)
+        if self._part is not None and self._part.unit != self.unit:
+            raise InputError(
+                f"cohort {self._part.cohort.name!r} is a part of {self._part.unit}s, and this sum "
+                f"is of {self.unit}s: split and protect the same."
+            )
         self._spans: list[Span] = []
         self._records = 0
         self._merged = False
@@ -52,7 +60,8 @@ class PrivateSum:
         """Adds a block of floating-point rows, of which the first `records` count and the rest are
         padding.
 
-        In a cohort `first` is the number of the first record.
+        In a cohort `first` is the number of the first record. Of the rows of a log those that are
+        not of the sum's part are dropped: they may hold anything.
         """
         if not 0 <= records <= rows.shape[0]:
             raise InputError(
@@ -60,7 +69,14 @@ class PrivateSum:
             )
         spans = self.reserve(records, first)
         encode = _encoder(self.encoding, getattr(rows, "is_cuda", False))
-        self._collect(encode(rows)[:records, :], users)
+        integers = encode(rows)[:records, :]
+        if self._part is not None and records:
+            row = whole_number(first, "first") - self._part.cohort.first
+            mine = self._part.mask(row, records, users)
+            records = int(mine.sum())
+            self._require_room(records)
+            integers, users = _chosen(integers, users, mine)
+        self._collect(integers, users)
         self._records += records
         self._spans = spans
 
@@ -69,7 +85,7 @@ class PrivateSum:
 
         Returns the numbers of all records that will then be in the sum.
         """
-        self._require_room(records)
+        self._require_room(0 if self._part else records)  # how many are of the part is seen later
         if self.cohort is None or not records:
             return self._spans
         if first is None:
@@ -204,6 +220,17 @@ def _encoder(encoding: Encoding, cuda: bool) -> Callable[[Array], Array]:
     import torch
 
     return torch.compile(encoding.encode, dynamic=False)
+
+
+def _chosen(
+    integers: Array, users: Sequence[Any] | None, mine: NDArray[np.bool_]
+) -> tuple[Array, Sequence[Any] | None]:
+    """These records, and their users if they have any."""
+    xp = array_namespace(integers)
+    chosen = integers[xp.asarray(mine, device=device(integers))]
+    if users is not None:
+        users = [user for user, is_mine in zip(users, mine, strict=True) if is_mine]
+    return chosen, users
 
 
 def _to_numpy(array: Array) -> Integers:

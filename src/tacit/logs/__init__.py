@@ -9,6 +9,7 @@ from tacit.logs.file_fit import FileFit
 from tacit.logs.job import Job
 from tacit.logs.local import collect_here
 from tacit.logs.log_files import LogFile, find_logs
+from tacit.logs.parts import learning_part, open_accounts, require_layout
 from tacit.logs.problem_file import ProblemFile, read_problem
 from tacit.logs.reading import pieces, starts
 from tacit.logs.run_options import RunOptions
@@ -35,13 +36,16 @@ __all__ = [
     "find_logs",
     "forget",
     "import_ray",
+    "learning_part",
     "load",
     "load_about",
     "load_design",
     "load_partial",
+    "open_accounts",
     "pieces",
     "read_problem",
     "read_table",
+    "require_layout",
     "save_partial",
     "starts",
     "write_table",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from tacit.core import Part
 from tacit.core.cohorts import joined
 from tacit.design import Design
 from tacit.errors import InputError, TacitError
@@ -22,11 +23,12 @@ Rows = tuple[int, int]  # from the first to before the last
 
 @dataclass(frozen=True)
 class Span:
-    """Some rows of one file."""
+    """Some rows of one file, which has so many rows of the log `before` it."""
 
     file: LogFile
     start: int
     stop: int
+    before: int = 0
 
 
 class Work:
@@ -43,10 +45,11 @@ class Work:
         self.columns = columns
         self.request = request
         self.files = {file.path: file for file in files}
-        self.statistic = design.statistic()
+        self.statistic = design.statistic(cohort=design.cohort)
         self.parts: dict[str, Statistic] = {}
         self._counted: dict[str, list[Rows]] = {}
-        if self.rows > design.horizon:
+        # Which rows are of a part is seen when they are read.
+        if self.rows > design.horizon and Part.of(design.cohort) is None:
             raise InputError(
                 f"the files have {self.rows} rows, more than the {design.horizon} that were "
                 "planned for."
@@ -75,6 +78,7 @@ class Work:
 
     def todo(self, split: bool = False) -> Iterator[Span]:
         """What is not counted yet, file by file; `split` into what several readers can share."""
+        before = 0
         for file in self.files.values():
             cuts = []
             if split:
@@ -83,7 +87,8 @@ class Work:
             ends = [0, *counted, file.rows]
             for start, stop in zip(ends[::2], ends[1::2], strict=True):
                 inside = [start, *(cut for cut in cuts if start < cut < stop), stop]
-                yield from (Span(file, a, b) for a, b in pairwise(inside) if a < b)
+                yield from (Span(file, a, b, before) for a, b in pairwise(inside) if a < b)
+            before += file.rows
 
     def take(self, span: Span, statistic: Statistic) -> None:
         """Counts the sum of these rows, once.
@@ -92,7 +97,8 @@ class Work:
         """
         path = span.file.path
         counted = joined(self._counted.get(path, []), [(span.start, span.stop)])
-        self.parts.setdefault(path, self.design.statistic()).merge(statistic)
+        empty = self.design.statistic(cohort=self.design.cohort)
+        self.parts.setdefault(path, empty).merge(statistic)
         self._counted[path] = counted
         if counted == [(0, span.file.rows)]:
             span.file.require_unchanged()
@@ -134,6 +140,13 @@ class Work:
                         f"{path} is not what it was in pass 1: name the same files, or delete the "
                         "checkpoint and start again."
                     )
+        if Part.of(self.design.cohort) is not None:
+            numbered = [(file.path, file.rows) for file in self.files.values()]
+            if numbered != [(file.path, file.rows) for file in then.values()]:
+                raise InputError(
+                    "people are held out by the numbers of their rows: name the same files in the "
+                    "same order, or delete the checkpoint and start again."
+                )
         for path in saved.about["counted"]:
             if self.files.get(path) != then[path]:
                 raise InputError(

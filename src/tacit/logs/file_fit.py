@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from tacit.core import Ledger, as_ledger
+from tacit.core import Ledger, Part, as_ledger
 from tacit.design import Design
 from tacit.errors import InputError
 from tacit.kernels import Custom
@@ -17,6 +17,7 @@ from tacit.logs.counting import Work
 from tacit.logs.job import Job
 from tacit.logs.local import collect_here
 from tacit.logs.log_files import LogFile, kinds_in
+from tacit.logs.parts import layout_of, open_accounts, rows_of_files
 from tacit.logs.saving import load_design, load_partial
 from tacit.passes import release_on, release_passes, require_room
 from tacit.policy import Policy
@@ -57,10 +58,14 @@ class FileFit:
         forget it when the policy is where it should be.
         """
         account = as_ledger(ledger, self.job.budget)
-        require_room(account, self.work.design, self.work.request)
+        design = self.work.design
+        part = Part.of(design.cohort)
+        if part is not None:
+            open_accounts(account, part)
+        require_room(account, design, self.work.request, design.cohort)
         with self._engine() as count:
             policy = release_passes(
-                self.work.design,
+                design,
                 collect=partial(self._collect, count),
                 release=partial(self._release, release_on(account, self.work.request)),
                 following=self._following,
@@ -110,7 +115,10 @@ class FileFit:
     def _begun(self, paths: Sequence[Path]) -> Work:
         """The first pass, saved before its first row."""
         files = self._files(paths, ())
-        design = self.job.design(sum(file.rows for file in files))
+        rows = sum(file.rows for file in files)
+        part = self.job.part(layout_of(files))
+        learned = rows if part is None else rows_of_files(part, files, self.job.columns)
+        design = self.job.design(rows, part, learned)
         work = Work(design, files, self.job.columns, self.job.request(design))
         self.checkpoint.save(work)
         return work

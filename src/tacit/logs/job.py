@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from tacit.core import Budget, release_event
+from tacit.core import Budget, Part, release_event
+from tacit.core.parts import held_out_share
 from tacit.design import Design, DesignOptions
 from tacit.design.weights import choose_max_weight
 from tacit.domains import require_numbers, require_types
 from tacit.errors import InputError
 from tacit.logs.columns import LogColumns
+from tacit.logs.parts import Layout, learning_part
 from tacit.logs.run_options import RunOptions
 from tacit.numerics.engine import Engine
 from tacit.policy import Policy
@@ -30,7 +32,7 @@ class Job:
 
     `source` is the text that the problem was read from, if there is one, and `sample` the file of
     the public sample that it names. Both say more than the problem's own spec, in which neither
-    comments nor generators are kept.
+    comments nor generators are kept. `hold_out` is the share of people who are kept apart.
     """
 
     problem: Problem
@@ -41,8 +43,11 @@ class Job:
     run: RunOptions = field(default_factory=RunOptions)
     source: str | None = None
     sample: Path | None = None
+    hold_out: float | None = None
 
     def __post_init__(self) -> None:
+        if self.hold_out is not None:
+            held_out_share(self.hold_out)
         weighted = self.options.max_weight not in (None, 1)
         if weighted and self.columns.propensity is None:
             raise InputError(
@@ -96,11 +101,27 @@ class Job:
             "mapping of columns": dict(self.columns.called),
             "request": self.run.request,
             "number of passes": self.passes,
+            "share of people held out": self.hold_out,
         }
 
-    def design(self, rows: int) -> Design:
-        """The design of the first pass over so many rows."""
+    @property
+    def unit(self) -> str:
+        """Whom the guarantee is for."""
+        return "record" if self.columns.user is None else "user"
+
+    def part(self, layout: Layout) -> Part | None:
+        """The part of such a log to learn from; None if nobody is held out."""
+        if self.hold_out is None:
+            return None
+        return learning_part(self.hold_out, self.unit, layout)
+
+    def design(self, rows: int, part: Part | None = None, learned: int = 0) -> Design:
+        """The design of the first pass over so many rows, `learned` of them of the part."""
         horizon = max(self.run.horizon or rows, rows)
+        if part is not None:
+            _require_both(rows, learned)
+            # Of rounds that are planned beyond the data as large a share is to learn from.
+            horizon = learned + round((horizon - rows) * (1.0 - part.share))
         options = replace(self.options, device=self.device)
         if self.columns.propensity is not None:
             weight = choose_max_weight(self.problem, horizon, self.budget, options)
@@ -110,13 +131,13 @@ class Job:
             horizon=horizon,
             budget=self.budget,
             rng=self.seed,
-            unit="record" if self.columns.user is None else "user",
+            unit=self.unit,
             passes=self.passes,
             options=options,
             progress=self.run.progress,
         )
         release_event(design.encoding, self.budget)  # fails if the budget cannot pay for a release
-        return design
+        return design if part is None else replace(design, cohort=part.cohort)
 
     def request(self, design: Design) -> str:
         """The name of the release, from which those of the earlier passes follow."""
@@ -155,6 +176,15 @@ class Job:
                     "would be published with the policy: name a table that is public already, or "
                     "none."
                 )
+
+
+def _require_both(rows: int, learned: int) -> None:
+    """Fails if all rows of the log are of one part. Who is in which part is public."""
+    if not 0 < learned < rows:
+        lacks = "to learn from" if not learned else "to hold out"
+        raise InputError(
+            f"of {rows} rounds none are left {lacks}: there are too few rounds, or too few users."
+        )
 
 
 def _described(options: DesignOptions) -> dict[str, str]:

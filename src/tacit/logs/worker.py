@@ -35,7 +35,7 @@ def counter_for(shipment: dict[str, Any], device: str | None) -> Statistic:
         play = None if facts["play"] is None else Stated(**facts["play"])
         problem = Problem.from_spec(shipment["problem"], play=play)
         design = Design.restore(problem, facts, shipment["arrays"])
-        _counters[name] = design.statistic(device)
+        _counters[name] = design.statistic(device, design.cohort)
     return _counters[name]
 
 
@@ -46,7 +46,7 @@ def count_span(
     try:
         span.file.require_unchanged()
         counter = counter_for(shipment, device)
-        total = counter.design.statistic()
+        total = counter.design.statistic(cohort=counter.design.cohort)
         for _, statistic in count(counter, columns, span):
             total.merge(statistic)
         return dict(dump(total))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from tacit.core import Part
 from tacit.decoder.context_law import play_check
 from tacit.decoder.decoding import by_people
 from tacit.design import Design, Release
@@ -29,6 +30,9 @@ def facts_of(releases: Sequence[Release]) -> dict[str, Any]:
         "passes": len(releases),
         "play": _play(design),
     }
+    part = Part.of(design.cohort)
+    if part is not None:
+        facts["hold_out"] = part.facts()
     if design.residual is not None:
         facts["residual_clip"] = design.residual.residual_clip
     usable = usable_share(releases)

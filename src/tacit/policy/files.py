@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit._version import __version__
-from tacit.core import Guarantee
+from tacit.core import Guarantee, Part
 from tacit.decoder import Posterior
 from tacit.errors import InputError
 from tacit.policy import folders
@@ -200,6 +200,8 @@ def _facts(value: Any) -> dict[str, Any]:
         _require_type(check.get("contradicted", False), bool, "contradicted")
     if facts.get("play") is not None:
         _require_type(facts["play"], str, "play")
+    if facts.get("hold_out") is not None:
+        Part.restore(_table(facts["hold_out"], "hold_out"))
     for name in ("records", "passes"):
         if facts.get(name) is not None:
             _require_type(facts[name], int, name)

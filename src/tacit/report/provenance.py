@@ -19,6 +19,8 @@ MEANINGS = {
     "likely such counts are where it is true",
     "horizon": "rounds that were planned",
     "budget": "what was allowed to be spent",
+    "hold_out": "which part of the rounds, or of the users, it was learned from, and what share of "
+    "all was kept apart to validate it",
     "passes": "releases from the same rounds; a second one adds what the first got wrong, or the "
     "same again",
     "planned_passes": "releases that were planned: nothing was left to pay for the others",

@@ -1,0 +1,1 @@
+"""What policies are worth: private estimates of values and differences. See docs/evaluation.md."""
