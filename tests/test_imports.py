@@ -31,6 +31,7 @@ ROOMS = [
     ["report"],
     ["statistic"],
     ["passes", "single_decision"],
+    ["evaluation"],
     ["epochs"],
     ["planning"],
     ["study", "logs"],

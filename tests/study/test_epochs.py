@@ -523,7 +523,7 @@ PLACES = [
     "tacit.study.epoch_release.refine",
     "tacit.study.epoch_store.EpochStore.keep_design_of_pass",
     "tacit.study.epoch_release.epoch_facts",
-    "tacit.study.epoch_release.Learned.of",
+    "tacit.study.epoch_release.learn_from",
     "tacit.study.epoch_release.next_epoch",
     "tacit.study.epoch_store.EpochStore.release",
 ]

@@ -12,7 +12,8 @@ from tacit._typing import Floats, Rng
 from tacit.core import Budget
 from tacit.design import Design, DesignOptions
 from tacit.epochs.design import cohort_of, first_epoch, next_epoch
-from tacit.epochs.play import EpochPlay, Learned, Shares
+from tacit.epochs.play import EpochPlay, Shares
+from tacit.epochs.spread import learn_from
 from tacit.passes import release_passes, simulate_with
 from tacit.play import PlayLaw
 from tacit.policy import Policy
@@ -82,7 +83,7 @@ class Course:
         self.policies.append(policy)
         self.epoch += 1
         if not self.finished:
-            learned = Learned.of(policy.posterior, self.rng)
+            learned = learn_from(policy, self.rng)
             self.law = EpochPlay(self.problem, self.shares, learned, self.baseline, private=False)
             following = cohort_of(self.epoch, cohort.last, self.sizes[self.epoch - 1])
             self.design = next_epoch(policy, self.law, following, budget=self.budget, rng=self.rng)

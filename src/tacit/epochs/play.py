@@ -36,9 +36,8 @@ from tacit.spec import Spec
 from tacit.tables import Columns
 
 MODES = ("explore", "learn", "exploit", "control")
-# Draws of a committee. Draws nearer to the posterior mean cost less regret in 3,000 rounds, but had
-# larger final errors in 10,000 and 30,000 (three to five seeds of three problems).
-MEMBERS = 64
+MEMBERS = 64  # draws of a committee
+EPOCH_CANDIDATES = 256
 
 
 @dataclass(frozen=True)
@@ -99,17 +98,22 @@ class Learned:
         drawn = posterior.draw_weights(members, rng)
         return cls(posterior.landmarks, posterior.weights, drawn)
 
+    def spread(self, spread: float) -> Learned:
+        """The same with draws that are so many times as far from the mean."""
+        drawn = self.weights + spread * (self.committee - self.weights)
+        return Learned(self.landmarks, self.weights, drawn)
+
 
 @dataclass(frozen=True, eq=False)
 class EpochPlay(PointLaw):
-    """The play of one epoch. In the first one nothing is `learned` yet, and all rounds explore that
-    are not the baseline's."""
+    """The play of one epoch. Where nothing is `learned`, as in the first one, all rounds explore
+    that are not the baseline's."""
 
     problem: Problem  # of the study; its own play is not looked at
     shares: Shares
     learned: Learned | None = None
     baseline: PlayLaw | None = None
-    candidates: int = 256
+    candidates: int = EPOCH_CANDIDATES
     private: bool = True  # False if it was learned with a seed
 
     def __post_init__(self) -> None:

@@ -6,11 +6,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from scipy.optimize import brentq
+
 from tacit.errors import InputError
 
-# The share of the first epoch, by the number of epochs. `tacit plan --epochs` compares others. Each
-# epoch after it has twice as many rounds as the one before, and the last one has all the rest.
+# The share of the first epoch, by the number of epochs. `tacit plan --epochs` compares others.
 FIRST_SHARE = {2: 0.2, 3: 0.1, 4: 0.05, 5: 0.03, 6: 0.016}
+LEAST_FIRST = 300  # rounds of the first epoch, if that is at most a tenth of all
+LARGEST_RATIO = 2.0  # of an epoch to the one before it; the last one has all the rest
 MOST_EPOCHS = 64
 LEAST_ROUNDS = 10  # of an epoch
 
@@ -34,12 +37,24 @@ def epoch_sizes(horizon: int, epochs: Any) -> list[int]:
         )
     if epochs == 1:
         return [horizon]
-    if epochs in FIRST_SHARE:
-        first = FIRST_SHARE[epochs] * horizon
-    else:
-        first = horizon / (2.0**epochs - 1.0)
-    sizes = [max(LEAST_ROUNDS, math.ceil(first * 2**i)) for i in range(epochs - 1)]
+    share = FIRST_SHARE.get(epochs, 1.0 / (LARGEST_RATIO**epochs - 1.0))
+    first = max(share * horizon, min(LEAST_FIRST, horizon / 10.0))
+    ratio = _ratio(horizon / first, epochs)
+    sizes = [max(LEAST_ROUNDS, math.ceil(first * ratio**i)) for i in range(epochs - 1)]
     return [*sizes, _size(horizon - sum(sizes))]
+
+
+def _ratio(total: float, epochs: int) -> float:
+    """Of each epoch to the one before it, if all of them are `total` times the first one."""
+
+    def left(ratio: float) -> float:
+        return total - sum(ratio**i for i in range(epochs))
+
+    if left(LARGEST_RATIO) >= 0.0:
+        return LARGEST_RATIO
+    if left(1.0) <= 0.0:
+        return 1.0
+    return float(brentq(left, 1.0, LARGEST_RATIO))
 
 
 def _size(value: Any) -> int:

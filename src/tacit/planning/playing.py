@@ -8,7 +8,7 @@ the posterior, as a study in epochs does. No step grows with the number of round
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,6 +26,7 @@ from tacit.design.choices import (
 from tacit.design.tuning import choose_tau, influence_quantile
 from tacit.epochs import Shares
 from tacit.epochs.design import FIRST_PASSES
+from tacit.epochs.spread import TRUTHS, choose_spread
 from tacit.planning.releases import expected_releases
 from tacit.planning.worlds import Cells, Learned, Played, Worlds
 from tacit.problem import Problem
@@ -160,12 +161,14 @@ class Player:
         for k, rounds in enumerate(sizes):
             white = rng.normal(size=(worlds.rank, MEMBERS))
             mean, draws = learned.draws(B, worlds.variance, white)
-            committee = worlds.chosen(draws)
+            spread = choose_spread(self._expected_regrets(mean, draws))
+            shares = self._shares if spread is not None else self._shares.uninformed()
+            committee = worlds.chosen(mean[:, None] + (spread or 0.0) * (draws - mean[:, None]))
             exploited = worlds.chosen(mean[:, None])[:, 0]
             rewards = (values.mean(), values[committee].mean(), values[exploited].mean())
-            reward = float(self._shares.probabilities[:3] @ rewards)
-            reward += self._shares.control * float(values[self._baseline].mean())
-            cells = self._cells(committee, exploited, rng)
+            reward = float(shares.probabilities[:3] @ rewards)
+            reward += shares.control * float(values[self._baseline].mean())
+            cells = self._cells(shares, committee, exploited, rng)
             played = Played(worlds.Phi[cells], values[cells, None], worlds)
             learned += self._release(played, learned, B, rounds, k, taus, rng)
             theta = learned.mean(B, worlds.variance)
@@ -173,12 +176,27 @@ class Player:
             found.append((best - reward, reward, error))
         return found
 
-    def _cells(self, committee: Cells, exploited: Cells, rng: Rng) -> Cells:
+    def _expected_regrets(self, mean: Floats, draws: Floats) -> Callable[[float], float]:
+        """The expected regret of play as a function of its spread, in shares of uniform play's
+        (see `tacit.epochs.spread`)."""
+        worlds = self._worlds
+        truths = worlds.Phi @ draws[:, :TRUTHS]  # (cells, worlds)
+        best = truths.reshape(worlds.contexts, worlds.actions, -1).max(axis=1).mean()
+        uniform = best - truths.mean()
+        players = draws[:, TRUTHS:] - mean[:, None]
+
+        def regret(spread: float) -> float:
+            cells = worlds.chosen(mean[:, None] + spread * players)
+            return float((best - truths[cells].mean()) / uniform)
+
+        return regret
+
+    def _cells(self, shares: Shares, committee: Cells, exploited: Cells, rng: Rng) -> Cells:
         """Cells like those that the rounds of an epoch are played on."""
         worlds = self._worlds
         each = -(-POINTS // worlds.contexts)  # rounds of every context
         shape = (worlds.contexts, each)
-        modes = rng.choice(4, size=shape, p=self._shares.probabilities)
+        modes = rng.choice(4, size=shape, p=shares.probabilities)
         first = worlds.actions * np.arange(worlds.contexts)[:, None]
         anywhere = first + rng.integers(worlds.actions, size=shape)
         member = rng.integers(committee.shape[1], size=shape)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from tacit._typing import Rng
 from tacit.core import Budget, Ledger
 from tacit.design import Design
-from tacit.epochs import EpochPlay, Learned, Mixture, Shares, cohort_of, next_epoch
+from tacit.epochs import EpochPlay, Mixture, Shares, cohort_of, learn_from, next_epoch
 from tacit.epochs.summary import epoch_facts
 from tacit.passes import release_on, release_passes
 from tacit.play import PlayLaw
@@ -73,7 +73,7 @@ class EpochReleases:
         number = present.number + 1
         size = settings["sizes"][number - 1]
         early = min(max(self.store.asked() - present.end, 0), size)
-        learned = Learned.of(policy.posterior, rng)
+        learned = learn_from(policy, rng)
         shares = Shares(**settings["shares"])
         law = EpochPlay(self.problem, shares, learned, self.baseline, private=policy.private)
         design = next_epoch(

@@ -20,11 +20,11 @@ from tacit.design import Design, DesignOptions
 from tacit.epochs import (
     MODES,
     EpochPlay,
-    Learned,
     Shares,
     cohort_of,
     epoch_sizes,
     first_epoch,
+    learn_from,
 )
 from tacit.epochs.prior import require_same_problem
 from tacit.errors import InputError, StateError
@@ -118,7 +118,7 @@ class EpochStudy(Study):
         learned = None
         if going.prior is not None:
             require_same_problem(going.prior, problem)
-            learned = Learned.of(going.prior.posterior, coins)
+            learned = learn_from(going.prior, coins)
         play = EpochPlay(problem, going.shares, learned, baseline, private=_private(going.prior))
         design = first_epoch(
             problem,
