@@ -1,4 +1,8 @@
-"""Opening a study's database: durable, private to its owner, one writer at a time."""
+"""Opening a study's database: durable, private to its owner, one writer at a time.
+
+Connections are kept for the next call (`KEPT`): to open one costs more than a transaction. A fork
+begins with none, and a SQLite file that was replaced meanwhile is opened anew.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +14,11 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary, finalize
 
 from sqlalchemy import Connection, Engine, Table, create_engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
-from sqlalchemy.pool import NullPool
+from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError
 
 from tacit.errors import InputError, StateError
 
@@ -31,8 +35,12 @@ RETRY_STATES = {
     "SQLITE_BUSY_RECOVERY",
     "SQLITE_BUSY_SNAPSHOT",
 }
+# Connections that are kept open; more are opened while all of these are busy.
+KEPT: dict[str, Any] = {"pool_size": 4, "max_overflow": 60}
 STATES = ("sqlstate", "pgcode", "sqlite_errorname")  # attributes in which drivers name an error
 T = TypeVar("T")
+_opened: WeakKeyDictionary[Engine, set[Any]] = WeakKeyDictionary()  # connections of this process
+_inherited: list[Any] = []  # pools of the process that this one was forked from
 
 
 def connect(url: str, create: bool = True) -> Engine:
@@ -50,13 +58,42 @@ def connect(url: str, create: bool = True) -> Engine:
         ) from None
     try:
         if parsed.get_backend_name() == "sqlite":
-            return _sqlite(parsed, create)
-        return _server(parsed)
+            engine = _sqlite(parsed, create)
+        else:
+            engine = _server(parsed)
     except (ImportError, ArgumentError) as error:
         raise InputError(
             f"no driver for {parsed.drivername!r} is installed: for PostgreSQL install "
             "tacit[postgres]."
         ) from error
+    _close_with(engine)
+    return engine
+
+
+def _close_with(engine: Engine) -> None:
+    """Sees to it that connections are closed when the engine is not used any more."""
+    opened: set[Any] = set()
+    _opened[engine] = opened
+    event.listen(engine, "connect", lambda connection, _record: opened.add(connection))
+    event.listen(engine, "close", lambda connection, _record: opened.discard(connection))
+    finalize(engine, _close_all, opened)
+
+
+def _close_all(opened: set[Any]) -> None:
+    while opened:
+        opened.pop().close()
+
+
+def _forget_connections() -> None:
+    """After a fork: the connections are the parent's. They are not closed either, which would speak
+    to the parent's server, or drop locks that it holds on a file."""
+    for engine, opened in list(_opened.items()):
+        _inherited.append((engine.pool, list(opened)))
+        opened.clear()
+        engine.pool = engine.pool.recreate()
+
+
+os.register_at_fork(after_in_child=_forget_connections)
 
 
 def _sqlite(url: URL, create: bool) -> Engine:
@@ -73,15 +110,22 @@ def _sqlite(url: URL, create: bool) -> Engine:
     if not path.exists():
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     engine = create_engine(
-        url, poolclass=NullPool, hide_parameters=True, connect_args={"timeout": BUSY_SECONDS}
+        url, hide_parameters=True, connect_args={"timeout": BUSY_SECONDS}, **KEPT
     )
 
     @event.listens_for(engine, "connect")
-    def _pragmas(connection: Any, _record: Any) -> None:
+    def _pragmas(connection: Any, record: Any) -> None:
+        record.info["file"] = _identity(path)
         connection.isolation_level = None  # we say BEGIN ourselves, below
         # Where others switch a new file to WAL too, SQLite does not wait: it refuses at once.
         for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
             retrying(partial(connection.execute, f"PRAGMA {pragma}"))
+
+    @event.listens_for(engine, "checkout")
+    def _same_file(_connection: Any, record: Any, _proxy: Any) -> None:
+        # What is written to a file that was replaced or removed is lost.
+        if record.info["file"] != _identity(path):
+            raise DisconnectionError
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
@@ -90,9 +134,19 @@ def _sqlite(url: URL, create: bool) -> Engine:
     return engine
 
 
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file stands at this path; None if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def _server(url: URL) -> Engine:
+    # A connection that broke while nobody used it is replaced before it is used.
     engine = create_engine(
-        url, isolation_level="SERIALIZABLE", poolclass=NullPool, hide_parameters=True
+        url, isolation_level="SERIALIZABLE", hide_parameters=True, pool_pre_ping=True, **KEPT
     )
 
     if engine.dialect.name == "postgresql":
@@ -143,6 +197,26 @@ def perform(engine: Engine, work: Callable[[Connection], T], queue: Table | None
                 # Before the transaction's first snapshot, so that it sees what others committed.
                 connection.exec_driver_sql(f"LOCK TABLE {queue.name} IN EXCLUSIVE MODE")
             return work(connection)
+
+    return retrying(attempt)
+
+
+def perform_in_turn(engine: Engine, work: Callable[[Connection], T], queue: Table) -> T:
+    """`work` in one short transaction, after all others that lock `queue`, a table of one row.
+
+    The same as `perform`, but PostgreSQL locks the row and not the table: readers of the table, and
+    those who wait, do not disturb each other. Each statement sees what was committed before it, so
+    that nothing is read before the lock is held and no retry is needed for having waited.
+    """
+
+    def attempt() -> T:
+        with engine.connect() as connection:
+            if engine.dialect.name == "postgresql":
+                connection = connection.execution_options(isolation_level="READ COMMITTED")
+            with connection.begin():
+                if engine.dialect.name == "postgresql":
+                    connection.exec_driver_sql(f"SELECT 1 FROM {queue.name} FOR UPDATE")
+                return work(connection)
 
     return retrying(attempt)
 
