@@ -21,6 +21,14 @@ class TooLateError(StateError):
     """A reward came after its epoch was closed: it changes nothing."""
 
 
+class UnknownRoundError(StateError):
+    """There is no round of this id."""
+
+
+class ToldBeforeError(StateError):
+    """The reward of this round was told before."""
+
+
 class BudgetError(TacitError, RuntimeError):
     """The ledger refuses a charge. The message says what was spent, asked and left."""
 

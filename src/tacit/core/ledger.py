@@ -166,6 +166,13 @@ class Ledger:
         return cls.open(engine)  # somebody else made it in the meantime
 
     @property
+    def name(self) -> str:
+        """What receipts call it."""
+        query = sa.select(terms_table.c.name)
+        name = perform(self._engine, lambda connection: connection.execute(query).scalar_one())
+        return str(name)
+
+    @property
     def shown_url(self) -> str:
         """Where it is kept, without the password of a server."""
         return self._engine.url.render_as_string(hide_password=True)

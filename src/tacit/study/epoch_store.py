@@ -32,20 +32,24 @@ from sqlalchemy import (
 )
 
 from tacit._typing import Floats
-from tacit.core.accounts import adopted, member_digest, metadata, terms_table
+from tacit.core.accounts import MANY, adopted, member_digest, metadata, terms_table
 from tacit.core.budget import Budget
 from tacit.core.database import perform, retrying
 from tacit.core.ledger import Ledger
-from tacit.errors import StateError, TooLateError
+from tacit.errors import StateError
 from tacit.study.store import (
     PAGE,
     SCHEMA,
+    Asked,
+    Round,
     asked_in,
-    float_bytes,
     pack,
     require_no_study_in,
     rounds_table,
     study_table,
+    told_before,
+    too_late,
+    unknown_round,
     unpack,
 )
 
@@ -84,7 +88,19 @@ _users = Table(
     Column("epoch", Integer, nullable=False),
 )
 # Rounds of people who count in an earlier epoch: nothing of them is kept but that they were asked.
-_uncounted = Table("tacit_uncounted_rounds", metadata, Column("id", Text, primary_key=True))
+# Of a request that may be repeated its answer is kept, too.
+uncounted_table = Table(
+    "tacit_uncounted_rounds",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("action", LargeBinary),
+    Column("epoch", Integer),
+    Column("mode", Text),
+    Column("propensity", Float),
+    Column("density", Integer),
+    Column("asked", Float),
+    Column("body", Text),
+)
 
 Kept = tuple[dict[str, Any], dict[str, Floats]]  # facts and arrays
 
@@ -116,25 +132,6 @@ class NewEpoch(NamedTuple):
     early: int
     law: Kept
     design: Kept
-
-
-class Asked(NamedTuple):
-    """What became of one round that was asked: the epoch that it counts in; None if it counts in
-    none."""
-
-    id: str
-    epoch: int | None
-
-
-class Round(NamedTuple):
-    """One round to be asked, in unit coordinates."""
-
-    context: Floats
-    action: Floats
-    mode: str
-    propensity: float
-    density: bool
-    user: str | None
 
 
 class EpochStore:
@@ -222,39 +219,62 @@ class EpochStore:
         written, if that epoch is not the present one any more: its law is not played any more."""
 
         def attempt(connection: Connection) -> list[Asked] | None:
-            epochs = _epochs(connection)
-            if epochs[-1].number != law:
+            found = self.place(connection, law, rounds)
+            if found is None:
                 return None
-            settings = json.loads(connection.execute(select(study_table.c.settings)).scalar_one())
-            sizes = settings["sizes"]
-            asked = asked_in(connection)
-            found: list[Asked] = []
-            for each in rounds:
-                id = secrets.token_hex(12)
-                number = asked + 1
-                epoch = _epoch_of(number, epochs[-1], sizes)
-                if each.user is not None:
-                    counted = _counted_in(connection, each.user, epoch)
-                    if counted != epoch:
-                        connection.execute(insert(_uncounted).values(id=id))
-                        found.append(Asked(id, None))
-                        continue
-                if epoch is None:
-                    raise StateError(_full(epochs[-1], sizes))
-                asked = number
-                connection.execute(insert(rounds_table).values(self._round(id, number, law, each)))
-                found.append(Asked(id, epoch))
-            return found
+            for each in found:
+                if isinstance(each, StateError):
+                    raise each
+            return [each for each in found if isinstance(each, Asked)]
 
         return perform(self.engine, attempt, queue=study_table)
+
+    def place(
+        self, connection: Connection, law: int, rounds: Sequence[Round]
+    ) -> list[Asked | StateError] | None:
+        """Writes rounds down in a transaction of the caller's, who waits in the queue of the study.
+        Those that do not fit are errors, and nothing of them is written."""
+        epochs = _epochs(connection)
+        if epochs[-1].number != law:
+            return None
+        settings = json.loads(connection.execute(select(study_table.c.settings)).scalar_one())
+        sizes = settings["sizes"]
+        asked = asked_in(connection)
+        users = _Users.of(connection, rounds)
+        rows: list[dict[str, Any]] = []
+        uncounted: list[dict[str, Any]] = []
+        found: list[Asked | StateError] = []
+        for each in rounds:
+            epoch = _epoch_of(asked + 1, epochs[-1], sizes)
+            row = each.row(law, self.clock()) | {"id": each.id or secrets.token_hex(12)}
+            if users.counted_in(each.user, epoch) != epoch:
+                uncounted.append(row if each.body else {"id": row["id"]})
+                found.append(Asked(row["id"], None))
+            elif epoch is None:
+                found.append(StateError(_full(epochs[-1], sizes)))
+            else:
+                asked += 1
+                rows.append(row | {"number": asked, "told": 0, "counts_in": epoch})
+                found.append(Asked(row["id"], epoch))
+        users.keep(connection)
+        if rows:
+            connection.execute(insert(rounds_table), rows)
+        for row in uncounted:
+            kept = {name: value for name, value in row.items() if name in uncounted_table.c}
+            connection.execute(insert(uncounted_table).values(kept))
+        return found
+
+    def closed_rounds(self, connection: Connection) -> int:
+        """Rewards of rounds up to this number come too late."""
+        ends = [epoch.end for epoch in _epochs(connection) if epoch.closed is not None]
+        return max(ends, default=0)
 
     def tell(self, rewards: dict[str, float | None]) -> None:
         """Writes rewards down, all of them or none. Those of closed epochs are refused, and those
         of rounds that count nowhere change nothing."""
 
         def attempt(connection: Connection) -> None:
-            ends = [epoch.end for epoch in _epochs(connection) if epoch.closed is not None]
-            closed = max(ends, default=0)
+            closed = self.closed_rounds(connection)
             for id, reward in rewards.items():
                 untold = (rounds_table.c.id == id) & (rounds_table.c.told == 0)
                 current = untold & (rounds_table.c.number > closed)
@@ -374,21 +394,6 @@ class EpochStore:
             "arrays": pack(arrays),
         }
 
-    def _round(self, id: str, number: int, law: int, each: Round) -> dict[str, Any]:
-        return {
-            "number": number,
-            "id": id,
-            "context": float_bytes(each.context),
-            "action": float_bytes(each.action),
-            "user": each.user,
-            "told": 0,
-            "epoch": law,
-            "mode": each.mode,
-            "propensity": each.propensity,
-            "density": int(each.density),
-            "asked": self.clock(),
-        }
-
 
 def joint_points(rows: Any) -> Floats:
     """Joint points of rounds, in unit coordinates."""
@@ -420,17 +425,42 @@ def _epoch_of(number: int, last: EpochRow, sizes: Sequence[int]) -> int | None:
     return None
 
 
-def _counted_in(connection: Connection, user: str, epoch: int | None) -> int | None:
-    """The epoch that a user counts in, which is `epoch` for one who is new."""
-    key = connection.execute(select(terms_table.c.name)).scalar_one()
-    digest = member_digest(user, key.encode())
-    query = select(_users.c.epoch).where(_users.c.digest == digest)
-    found = connection.execute(query).scalar_one_or_none()
-    if found is not None:
-        return int(found)
-    if epoch is not None:
-        connection.execute(insert(_users).values(digest=digest, epoch=epoch))
-    return epoch
+@dataclass
+class _Users:
+    """The epochs that the users of some rounds count in."""
+
+    key: bytes
+    known: dict[str, int]  # by digest
+    new: dict[str, int]
+
+    @classmethod
+    def of(cls, connection: Connection, rounds: Sequence[Round]) -> _Users:
+        key = connection.execute(select(terms_table.c.name)).scalar_one().encode()
+        digests = sorted(
+            {member_digest(each.user, key) for each in rounds if each.user is not None}
+        )
+        known: dict[str, int] = {}
+        for start in range(0, len(digests), MANY):
+            these = _users.c.digest.in_(digests[start : start + MANY])
+            known |= {
+                row.digest: row.epoch for row in connection.execute(select(_users).where(these))
+            }
+        return cls(key, known, {})
+
+    def counted_in(self, user: str | None, epoch: int | None) -> int | None:
+        """The epoch that a user counts in, which is `epoch` for one who is new."""
+        if user is None:
+            return epoch
+        digest = member_digest(user, self.key)
+        if digest not in self.known and epoch is not None:
+            self.known[digest] = self.new[digest] = epoch
+        return self.known.get(digest)
+
+    def keep(self, connection: Connection) -> None:
+        """Writes the new ones down."""
+        if self.new:
+            rows = [{"digest": digest, "epoch": epoch} for digest, epoch in self.new.items()]
+            connection.execute(insert(_users), rows)
 
 
 def _full(last: EpochRow, sizes: Sequence[int]) -> str:
@@ -447,14 +477,12 @@ def _full(last: EpochRow, sizes: Sequence[int]) -> str:
 
 def _explain(connection: Connection, id: str, closed: int) -> None:
     """Fails, and says why the reward of a round was not taken, unless the round counts nowhere."""
-    if connection.execute(select(_uncounted.c.id).where(_uncounted.c.id == id)).first():
+    if connection.execute(select(uncounted_table.c.id).where(uncounted_table.c.id == id)).first():
         return
     known = select(rounds_table.c.number).where(rounds_table.c.id == id)
     number = connection.execute(known).scalar_one_or_none()
     if number is None:
-        raise StateError(f"there is no round {id!r}: tell takes what ask returned, or its id.")
+        raise unknown_round(id)
     if number <= closed:
-        raise TooLateError(
-            f"the epoch of round {id!r} is closed: its reward came too late and changes nothing."
-        )
-    raise StateError(f"round {id!r} was told before: a reward is told once.")
+        raise too_late(id)
+    raise told_before(id)

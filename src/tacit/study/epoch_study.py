@@ -36,11 +36,11 @@ from tacit.problem import Problem
 from tacit.progress import Progress, silent
 from tacit.study.baselines import baseline_facts, restored_baseline
 from tacit.study.epoch_release import EpochReleases, request_of
-from tacit.study.epoch_store import EpochRow, EpochStore, NewEpoch, Round
+from tacit.study.epoch_store import EpochRow, EpochStore, NewEpoch
 from tacit.study.export import write_rounds
 from tacit.study.history import Advance, Epoch, released_facts
 from tacit.study.state import StudyState
-from tacit.study.store import Store
+from tacit.study.store import Round, Store
 from tacit.study.study import Decision, Study, item, require_users
 
 
@@ -214,6 +214,11 @@ class EpochStudy(Study):
         return self._epochs.epochs()[-1]
 
     @property
+    def present_epoch(self) -> int:
+        """The number of the epoch that is played now, or was played last."""
+        return self._present.number
+
+    @property
     def finished(self) -> bool:
         """Whether the last epoch that is planned was released."""
         present = self._present
@@ -318,20 +323,13 @@ class EpochStudy(Study):
     def _ask(self, points: Floats, users: Any) -> list[Decision]:
         names = require_users(users, self.unit, len(points))
         keys = [None] * len(points) if names is None else [user_key(name) for name in names]
-        rng = self._coins
         while True:
             number = self._present.number
-            law = self._releases.law(number)
-            actions, modes = law.draw_modes(points, rng)
-            propensities = law.propensities(points, actions, modes)
-            rounds = [
-                Round(points[i], actions[i], MODES[modes[i]], *propensities[i], keys[i])
-                for i in range(len(points))
-            ]
+            rounds = self._draw(number, points, keys)
             asked = self._epochs.ask(number, rounds)
             if asked is not None:
                 break
-        columns = self.problem.actions.decode(actions)
+        columns = self.problem.actions.decode(np.stack([each.action for each in rounds]))
         decisions = []
         for i, (id, epoch) in enumerate(asked):
             action = {name: item(column[i]) for name, column in columns.items()}
@@ -339,6 +337,16 @@ class EpochStudy(Study):
                 Decision(id, action, rounds[i].propensity, rounds[i].mode, epoch, rounds[i].density)
             )
         return decisions
+
+    def _draw(self, law: int, points: Floats, keys: Sequence[str | None]) -> list[Round]:
+        """Rounds played by the law of an epoch, before they are written down."""
+        play = self._releases.law(law)
+        actions, modes = play.draw_modes(points, self._coins)
+        propensities = play.propensities(points, actions, modes)
+        return [
+            Round(points[i], actions[i], MODES[modes[i]], *propensities[i], keys[i])
+            for i in range(len(points))
+        ]
 
     def _tell(self, rewards: dict[str, float | None]) -> None:
         self._epochs.tell(rewards)

@@ -2,7 +2,8 @@
 later passes.
 
 A round holds the context and the played action (both in unit coordinates), the user where there is
-one, and the reward once it came. All of that is private.
+one, and the reward once it came. All of that is private. A round that was asked by a request with
+an id of its own holds a digest of that request, so that a repeated one gets the same answer.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ import io
 import json
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sqlalchemy import (
@@ -41,9 +42,15 @@ from tacit.core.budget import Budget
 from tacit.core.database import perform, retrying
 from tacit.core.ledger import Ledger
 from tacit.core.users import user_key
-from tacit.errors import InputError, StateError
+from tacit.errors import (
+    InputError,
+    StateError,
+    ToldBeforeError,
+    TooLateError,
+    UnknownRoundError,
+)
 
-SCHEMA = 4
+SCHEMA = 5
 PAGE = 8192  # rounds read by one statement: what is in memory at a time
 
 study_table = Table(
@@ -84,15 +91,70 @@ rounds_table = Table(
     Column("propensity", Float),
     Column("density", Integer),
     Column("asked", Float),
+    Column("body", Text),  # a digest of the request
+    Column("counts_in", Integer),  # the epoch, as its user was told
 )
+# Rounds that were asked and may never be shown: they count once they are activated.
+deferred_table = Table(
+    "tacit_deferred_rounds",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("context", LargeBinary, nullable=False),
+    Column("action", LargeBinary, nullable=False),
+    Column("user", Text),
+    Column("epoch", Integer, nullable=False),
+    Column("mode", Text, nullable=False),
+    Column("propensity", Float, nullable=False),
+    Column("density", Integer, nullable=False),
+    Column("asked", Float, nullable=False),
+    Column("body", Text, nullable=False),
+)
+
+
+class Round(NamedTuple):
+    """One round to be asked, in unit coordinates. `id` is the caller's own, if there is one, `body`
+    a digest of the request, and `asked` the time of it, if it is not now."""
+
+    context: Floats
+    action: Floats
+    mode: str
+    propensity: float
+    density: bool
+    user: str | None
+    id: str | None = None
+    body: str | None = None
+    asked: float = 0.0
+
+    def row(self, law: int, now: float = 0.0) -> dict[str, Any]:
+        """What is kept of it, besides its id and number."""
+        return {
+            "context": float_bytes(self.context),
+            "action": float_bytes(self.action),
+            "user": self.user,
+            "epoch": law,
+            "mode": self.mode,
+            "propensity": self.propensity,
+            "density": int(self.density),
+            "asked": self.asked or now,
+            "body": self.body,
+        }
+
+
+class Asked(NamedTuple):
+    """What became of one round that was asked: the epoch that it counts in; None if it counts in
+    none."""
+
+    id: str
+    epoch: int | None
 
 
 class Store:
     """The tables of one study. What a method wrote is on disk when it returns; each write is one
     transaction."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, clock: Callable[[], float] = time.time) -> None:
         self.engine = engine
+        self.clock = clock
 
     def create(
         self,
@@ -137,11 +199,12 @@ class Store:
             raise StateError(
                 "this database holds no study: make one with Study.create(url, problem, ...)."
             )
-        row = perform(self.engine, lambda connection: connection.execute(select(study_table)).one())
+        query = select(study_table)
+        row = perform(self.engine, lambda connection: connection.execute(query).one())
         if row.schema != SCHEMA:
             raise InputError(
-                f"this study has schema {row.schema}; this version of Tacit reads {SCHEMA}: "
-                "use the version that wrote it."
+                f"this study has schema {row.schema}; this version of Tacit reads {SCHEMA}: run "
+                "tacit db upgrade, or use the version that wrote it."
             )
         arrays = unpack(bytes(row.arrays)) if row.arrays else {}
         return json.loads(row.problem), json.loads(row.design), arrays
@@ -196,12 +259,35 @@ class Store:
                     continue
                 known = select(rounds_table.c.number).where(rounds_table.c.id == id)
                 if connection.execute(known).first() is None:
-                    raise StateError(
-                        f"there is no round {id!r}: tell takes what ask returned, or its id."
-                    )
-                raise StateError(f"round {id!r} was told before: a reward is told once.")
+                    raise unknown_round(id)
+                raise told_before(id)
 
         perform(self.engine, attempt)
+
+    def place(
+        self, connection: Connection, law: int, rounds: Sequence[Round], horizon: int
+    ) -> list[Asked | StateError]:
+        """Writes rounds down in a transaction of the caller's. Those that do not fit are errors."""
+        closed = connection.execute(select(study_table.c.closed)).scalar_one() is not None
+        asked = asked_in(connection)
+        rows: list[dict[str, Any]] = []
+        found: list[Asked | StateError] = []
+        for each in rounds:
+            if closed or asked == horizon:
+                found.append(_closed() if closed else _full(horizon))
+                continue
+            asked += 1
+            id = each.id or secrets.token_hex(12)
+            row = each.row(law, self.clock()) | {"number": asked, "id": id, "told": 0}
+            rows.append(row | {"counts_in": 1})
+            found.append(Asked(id, 1))
+        if rows:
+            connection.execute(insert(rounds_table), rows)
+        return found
+
+    def closed_rounds(self, connection: Connection) -> int:
+        """Rewards of rounds up to this number come too late."""
+        return connection.execute(select(study_table.c.closed)).scalar_one() or 0
 
     def asked(self) -> int:
         """The number of rounds asked."""
@@ -309,10 +395,35 @@ def require_no_study_in(connection: Connection) -> None:
 def _asked_while_open(connection: Connection) -> int:
     """The number of rounds asked. Fails after a release was begun."""
     if connection.execute(select(study_table.c.closed)).scalar_one() is not None:
-        raise StateError(
-            "this study is closed since its release: use policy.decide, or plan a new study."
-        )
+        raise _closed()
     return asked_in(connection)
+
+
+def _closed() -> StateError:
+    return StateError(
+        "this study is closed since its release: use policy.decide, or plan a new study."
+    )
+
+
+def _full(horizon: int) -> StateError:
+    return StateError(
+        f"all {horizon} rounds of this study were asked: release the policy, or plan a new study "
+        "with a larger horizon."
+    )
+
+
+def unknown_round(id: str) -> UnknownRoundError:
+    return UnknownRoundError(f"there is no round {id!r}: tell takes what ask returned, or its id.")
+
+
+def too_late(id: str) -> TooLateError:
+    return TooLateError(
+        f"the epoch of round {id!r} is closed: its reward came too late and changes nothing."
+    )
+
+
+def told_before(id: str) -> ToldBeforeError:
+    return ToldBeforeError(f"round {id!r} was told before: a reward is told once.")
 
 
 def asked_in(connection: Connection) -> int:

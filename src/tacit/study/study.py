@@ -32,7 +32,7 @@ from tacit.statistic import Statistic
 from tacit.study.history import Advance
 from tacit.study.spending import RELEASE, Spending, in_words, require_release
 from tacit.study.state import StudyState
-from tacit.study.store import Store
+from tacit.study.store import Round, Store
 from tacit.tables import labels, number
 
 
@@ -251,6 +251,13 @@ class Study:
             density = actions.continuous
             decisions.append(Decision(id, action, actions.uniform_density, density=density))
         return decisions
+
+    def _draw(self, law: int, points: Floats, keys: Sequence[str | None]) -> list[Round]:
+        """Rounds played uniformly, before they are written down."""
+        actions = self.problem.actions
+        drawn = actions.sample_points(len(points), self._rng or np.random.default_rng())
+        how = ("explore", actions.uniform_density, actions.continuous)
+        return [Round(points[i], drawn[i], *how, keys[i]) for i in range(len(points))]
 
     def tell(self, decision: Decision | str, reward: float) -> None:
         """Records the reward of a decision, which may also be named by its id.
