@@ -39,6 +39,8 @@ ROOMS = [
     ["sklearn"],
     ["audit"],
     ["demo"],
+    ["client"],
+    ["service"],
     ["cli"],
     ["__main__"],
 ]

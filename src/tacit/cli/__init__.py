@@ -9,7 +9,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from tacit._version import __version__
-from tacit.cli import ledger, study
+from tacit.cli import keys, ledger, study
 from tacit.cli.audit import audit
 from tacit.cli.console import Json, emit, err, out
 from tacit.cli.decide import decide
@@ -17,6 +17,7 @@ from tacit.cli.demo import demo
 from tacit.cli.fit import fit
 from tacit.cli.plan import plan
 from tacit.cli.report import report
+from tacit.cli.serve import serve
 from tacit.errors import TacitError
 
 app = typer.Typer(
@@ -52,6 +53,8 @@ app.command()(report)
 app.command()(audit)
 app.add_typer(study.app, name="study")
 app.add_typer(ledger.app, name="ledger")
+app.command()(serve)
+app.add_typer(keys.app, name="keys")
 
 # Commands of other installed distributions, such as those of tacit-lab: an entry point is a
 # function, or an app.

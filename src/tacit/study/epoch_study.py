@@ -218,6 +218,11 @@ class EpochStudy(Study):
         """The number of the epoch that is played now, or was played last."""
         return self._present.number
 
+    def warm(self, epoch: int) -> None:
+        """Loads the law of an epoch, so that its first round need not wait for it."""
+        law = self._releases.law(epoch)
+        law.draw_modes(np.full((1, self._problem.contexts.dimension), 0.5), self._coins)
+
     @property
     def finished(self) -> bool:
         """Whether the last epoch that is planned was released."""

@@ -1,0 +1,1 @@
+"""The decision service: studies and released policies over HTTP."""

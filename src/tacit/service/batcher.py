@@ -1,0 +1,40 @@
+"""Decisions of a released policy: requests that come at once are decided by one matrix product."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+Decide = Callable[[Sequence[Mapping[str, Any]]], Sequence[dict[str, Any]]]
+
+
+class Batcher:
+    """Gathers the contexts of one turn of the event loop."""
+
+    def __init__(self, decide: Decide) -> None:
+        self._decide = decide
+        self._waiting: list[tuple[Mapping[str, Any], asyncio.Future[dict[str, Any]]]] = []
+
+    def submit(self, context: Mapping[str, Any]) -> asyncio.Future[dict[str, Any]]:
+        """The action that will be decided."""
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[dict[str, Any]] = loop.create_future()
+        if not self._waiting:
+            loop.call_soon(self._flush)
+        self._waiting.append((context, answer))
+        return answer
+
+    def _flush(self) -> None:
+        group = self._waiting
+        self._waiting = []
+        try:
+            actions = self._decide([context for context, _ in group])
+        except Exception as error:  # to each caller, as if it had been alone
+            for _, answer in group:
+                if not answer.done():
+                    answer.set_exception(error)
+            return
+        for (_, answer), action in zip(group, actions, strict=True):
+            if not answer.done():
+                answer.set_result(action)

@@ -1,0 +1,121 @@
+"""Runs a service: which addresses it may listen on, and how."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.engine import make_url
+
+from tacit.errors import InputError, MissingExtraError
+from tacit.policy.loading import load
+from tacit.service.guard import MOST_BYTES
+from tacit.service.served import Served, ServedPolicy, ServedStudy
+from tacit.service.service import Service
+
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+@dataclass(frozen=True)
+class Listening:
+    """Where a service listens. `certificate` and `private_key` are files, for TLS."""
+
+    host: str = "127.0.0.1"
+    port: int = 8070
+    certificate: Path | None = None
+    private_key: Path | None = None
+    most_bytes: int = MOST_BYTES
+    behind_proxy: bool = False  # one that ends TLS and is trusted with who is calling
+
+    @property
+    def loopback(self) -> bool:
+        """Whether nobody outside of this machine can reach it."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+
+def serve(
+    studies: Sequence[str], policies: Sequence[str] = (), listening: Listening | None = None
+) -> None:
+    """Serves studies (URLs, or NAME=URL) and released policies (folders, or NAME=FOLDER) until it
+    is interrupted."""
+    listening = listening or Listening()
+    service = make_service(studies, policies, listening)
+    server(service, listening).run()
+
+
+def make_service(studies: Sequence[str], policies: Sequence[str], listening: Listening) -> Service:
+    """The service, unless it would let strangers in."""
+    served: list[Served] = [ServedStudy(*_named_url(text)) for text in studies]
+    served += [ServedPolicy(name, load(path)) for name, path in map(_named_path, policies)]
+    open_to_all = [each.name for each in served if each.door.ring.empty]
+    if open_to_all and not listening.loopback:
+        raise InputError(
+            f"{', '.join(open_to_all)} has no keys, so the service listens on the loopback address "
+            f"only, not on {listening.host}: make one with tacit keys create."
+        )
+    return Service(served, most_bytes=listening.most_bytes)
+
+
+def server(service: Service, listening: Listening) -> Any:
+    """A uvicorn server that logs no request: that a reward came is private."""
+    try:
+        import uvicorn
+    except ImportError:
+        raise MissingExtraError("a service needs uvicorn: pip install 'tacit[serve]'.") from None
+    if (listening.certificate is None) != (listening.private_key is None):
+        raise InputError("TLS takes a certificate and its private key: pass both, or neither.")
+    logging.getLogger("tacit.service").setLevel(logging.INFO)
+    tls: dict[str, Any] = {}
+    if listening.certificate is not None:
+        tls = {"ssl_certfile": listening.certificate, "ssl_keyfile": listening.private_key}
+    config = uvicorn.Config(
+        service.app,
+        host=listening.host,
+        port=listening.port,
+        access_log=False,
+        log_level="warning",
+        server_header=False,
+        proxy_headers=listening.behind_proxy,
+        timeout_graceful_shutdown=10,
+        lifespan="on",
+        **tls,
+    )
+    return uvicorn.Server(config)
+
+
+def _named_url(text: str) -> tuple[str, str]:
+    name, url = _split(text)
+    if name is None:
+        name = Path(make_url(url).database or "study").stem
+    return _checked(name), url
+
+
+def _named_path(text: str) -> tuple[str, str]:
+    name, path = _split(text)
+    return _checked(name or Path(path).resolve().name), path
+
+
+def _split(text: str) -> tuple[str | None, str]:
+    """NAME=REST, or REST alone: a URL may hold = of its own."""
+    name, separator, rest = text.partition("=")
+    if separator and NAME.fullmatch(name):
+        return name, rest
+    return None, text
+
+
+def _checked(name: str) -> str:
+    if not NAME.fullmatch(name):
+        raise InputError(
+            f"{name!r} is no name of a study: use letters, digits, - and _, as in shop=URL."
+        )
+    return name
