@@ -1014,7 +1014,7 @@ MUTANTS = [
     ),
     Mutant(
         "rounds are written down under a law that is not played any more",
-        f"{STORE}.EpochStore.ask",
+        f"{STORE}.EpochStore.place",
         "if epochs[-1].number != law:",
         "if False:",
         test_a_law_that_is_not_played_any_more_is_drawn_again,

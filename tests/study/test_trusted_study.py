@@ -269,7 +269,8 @@ def saved(tmp_path: Path, seed: int) -> tuple[Policy, Path, Ledger, list[int]]:
     behind it."""
     template = tmp_path / "template.db"
     if not template.exists():
-        Ledger.create(f"sqlite:///{template}", Budget(rho=1.0))
+        # What is in the file alone, without its log, once no connection is open.
+        Ledger.create(f"sqlite:///{template}", Budget(rho=1.0))._engine.dispose()
     shutil.copy(template, tmp_path / f"ledger-{seed}.db")  # the same ledger, by name
     ledger = Ledger.open(sqlite(tmp_path, f"ledger-{seed}.db"))
     statistic = FIRST.statistic().add(*records(290, seed))

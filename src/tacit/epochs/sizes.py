@@ -12,7 +12,7 @@ from tacit.errors import InputError
 
 # The share of the first epoch, by the number of epochs. `tacit plan --epochs` compares others.
 FIRST_SHARE = {2: 0.2, 3: 0.1, 4: 0.05, 5: 0.03, 6: 0.016}
-LEAST_FIRST = 300  # rounds of the first epoch, if that is at most a tenth of all
+LEAST_FIRST = 300  # rounds of the first epoch, if that is a small part of all
 LARGEST_RATIO = 2.0  # of an epoch to the one before it; the last one has all the rest
 MOST_EPOCHS = 64
 LEAST_ROUNDS = 10  # of an epoch
@@ -38,7 +38,8 @@ def epoch_sizes(horizon: int, epochs: Any) -> list[int]:
     if epochs == 1:
         return [horizon]
     share = FIRST_SHARE.get(epochs, 1.0 / (LARGEST_RATIO**epochs - 1.0))
-    first = max(share * horizon, min(LEAST_FIRST, horizon / 10.0))
+    # At most a tenth of all, and less where there are so many epochs that they would not all fit.
+    first = max(share * horizon, min(LEAST_FIRST, horizon / max(10.0, 1.5 * epochs)))
     ratio = _ratio(horizon / first, epochs)
     sizes = [max(LEAST_ROUNDS, math.ceil(first * ratio**i)) for i in range(epochs - 1)]
     return [*sizes, _size(horizon - sum(sizes))]

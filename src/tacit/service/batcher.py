@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-Decide = Callable[[Sequence[Mapping[str, Any]]], Sequence[dict[str, Any]]]
+Decided = tuple[dict[str, Any], float]  # an action, and how likely it was
+Decide = Callable[[Sequence[Mapping[str, Any]]], Sequence[Decided]]
 
 
 class Batcher:
@@ -14,12 +15,12 @@ class Batcher:
 
     def __init__(self, decide: Decide) -> None:
         self._decide = decide
-        self._waiting: list[tuple[Mapping[str, Any], asyncio.Future[dict[str, Any]]]] = []
+        self._waiting: list[tuple[Mapping[str, Any], asyncio.Future[Decided]]] = []
 
-    def submit(self, context: Mapping[str, Any]) -> asyncio.Future[dict[str, Any]]:
+    def submit(self, context: Mapping[str, Any]) -> asyncio.Future[Decided]:
         """The action that will be decided."""
         loop = asyncio.get_running_loop()
-        answer: asyncio.Future[dict[str, Any]] = loop.create_future()
+        answer: asyncio.Future[Decided] = loop.create_future()
         if not self._waiting:
             loop.call_soon(self._flush)
         self._waiting.append((context, answer))

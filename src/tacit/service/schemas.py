@@ -143,10 +143,22 @@ class LedgerAnswer(Struct):
     charges: list[ChargeAnswer]
 
 
-class WorkRequest(Struct, forbid_unknown_fields=True):
-    """Long work on a study. With `early` an epoch is closed that is not full."""
+class AdvanceRequest(Struct, forbid_unknown_fields=True):
+    """With `early` an epoch is closed that is not full."""
 
     early: bool = False
+
+
+class ReleaseRequest(Struct, forbid_unknown_fields=True):
+    """A release spends what was planned, or what is left of it."""
+
+
+class ValidateRequest(Struct, forbid_unknown_fields=True):
+    """Which rounds, and beside what: see `Study.validate`."""
+
+    rounds: int | None = None
+    baseline: dict[str, Cell] | None = None
+    split: float | None = None
 
 
 class WorkAnswer(Struct):

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import secrets
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -29,6 +29,8 @@ from tacit.service.schemas import (
     LedgerAnswer,
     StudyAnswer,
 )
+from tacit.service.supervisor import Supervisor
+from tacit.service.work import Work, Works
 from tacit.service.writer import Writer
 from tacit.study import EpochStudy, Study
 from tacit.study.desk import Activate, Answer, Ask, Desk, Tell
@@ -57,6 +59,17 @@ class Served:
     kind: str
     door: Door
     released: Released | None
+    problem: Any
+    by_user = False  # whether every request says whose it is
+    counts = False  # whether decisions are rounds of a study
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.problem.actions.names)
+
+    @property
+    def context_names(self) -> list[str]:
+        return list(self.problem.contexts.names)
 
     def start(self) -> None:
         """Begins to serve."""
@@ -97,6 +110,7 @@ class ServedPolicy(Served):
 
     def __init__(self, name: str, policy: Any) -> None:
         self.name = name
+        self.problem = policy.problem
         self.released = Released(name, policy)
         self.door = Door(Ring({}, b"tacit"))
         self._decider = PolicyDecider(self.released)
@@ -180,25 +194,31 @@ class ServedStudy(Served):
     """A study in its database. One thread writes, another one looks for what others have done."""
 
     kind = "study"
+    counts = True
 
     def __init__(self, name: str, url: str) -> None:
         self.name = name
         self.url = url
         self.study = Study.open(url)
+        self.problem = self.study.problem
         self.desk = Desk(self.study)
+        self.by_user = self.desk.by_user
         self.keys = Keys(self.desk.store.engine)
         self.door = Door(self.keys.ring())
         self.released: Released | None = None
         self.seen: Seen | None = None
         self._by_policy: PolicyDecider | None = None
-        self._wait = self.study.wait.total_seconds() if self._in_epochs else 0.0
+        self._wait = 0.0
+        if isinstance(self.study, EpochStudy):
+            self._wait = self.study.wait.total_seconds()
         self._writer = Writer(self.desk.serve, name)
         self._looker = threading.Thread(target=self._watch, name=f"watch of {name}", daemon=True)
         self._stopping = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._listeners: set[asyncio.Queue[tuple[str, dict[str, Any]]]] = set()
         self._answers = False
-        self.on_look: Callable[[], None] = lambda: None
+        self.works = Works(self.desk.store.engine)
+        self._supervisor = Supervisor(self.works, url)
 
     @property
     def _in_epochs(self) -> bool:
@@ -216,6 +236,7 @@ class ServedStudy(Served):
         self._writer.stop()
         if self._looker.is_alive():
             self._looker.join(timeout=10)
+        self._supervisor.stop()
 
     @property
     def ready(self) -> bool:
@@ -280,6 +301,12 @@ class ServedStudy(Served):
     def _finished(self) -> bool:
         return self.seen is not None and self.seen.finished and self._by_policy is not None
 
+    def begin(self, kind: str, parameters: dict[str, Any], key: str | None) -> Work:
+        """Writes long work down. Fails at once if the study does not know such work."""
+        if kind == "release" and self._in_epochs:
+            raise StateError("this study goes on in epochs, which are released by advance.")
+        return self.works.begin(kind, parameters, key)
+
     # -- what others have done ---------------------------------------------------------------------
 
     def look(self) -> None:
@@ -324,7 +351,7 @@ class ServedStudy(Served):
         while not self._stopping.wait(LOOK_SECONDS):
             try:
                 self.look()
-                self.on_look()
+                self._supervisor.look()
                 self._answers = True
             except Exception as error:  # a database that is away for a while
                 if self._answers:

@@ -13,7 +13,7 @@ from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tacit.errors import InputError
-from tacit.service import decisions, probes, studies
+from tacit.service import decisions, ofrep, operations, probes, studies
 from tacit.service.calls import Call
 from tacit.service.guard import MOST_BYTES, Guard
 from tacit.service.metrics import Metrics
@@ -21,7 +21,13 @@ from tacit.service.openapi import document
 from tacit.service.problems import ForbiddenError, NotFoundError, UnauthorizedError
 from tacit.service.served import Served
 
-CALLS: list[Call] = [*decisions.CALLS, *studies.CALLS, *probes.CALLS]
+CALLS: list[Call] = [
+    *decisions.CALLS,
+    *studies.CALLS,
+    *operations.CALLS,
+    *ofrep.CALLS,
+    *probes.CALLS,
+]
 
 
 class Service:
@@ -34,6 +40,7 @@ class Service:
         self.metrics = Metrics()
         self.document = document(CALLS)
         self.stopping = asyncio.Event()
+        self.planning = asyncio.Semaphore(1)  # one plan at a time
         self.quiet_seconds = studies.QUIET_SECONDS
         router = Router(
             routes=[call.route(self) for call in CALLS],

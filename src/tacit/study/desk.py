@@ -114,9 +114,9 @@ class Desk:
                 f"the context lacks {', '.join(map(repr, missing))}: it needs "
                 f"{', '.join(map(repr, names))}."
             )
-        if ask.user is None and self._by_user:
+        if ask.user is None and self.by_user:
             raise InputError("this study protects users: say whose round it is with user.")
-        if ask.user is not None and not self._by_user:
+        if ask.user is not None and not self.by_user:
             raise InputError(
                 "this study protects single rounds, which have no users: leave user out."
             )
@@ -188,7 +188,8 @@ class Desk:
         return self.store.engine
 
     @cached_property
-    def _by_user(self) -> bool:
+    def by_user(self) -> bool:
+        """Whether the study protects users, so that every call says whose it is."""
         unit = self.study.unit if isinstance(self.study, EpochStudy) else self.study.design.unit
         return unit == "user"
 

@@ -247,7 +247,7 @@ class EpochStore:
         for each in rounds:
             epoch = _epoch_of(asked + 1, epochs[-1], sizes)
             row = each.row(law, self.clock()) | {"id": each.id or secrets.token_hex(12)}
-            if users.counted_in(each.user, epoch) != epoch:
+            if each.user is not None and _counted_in(users, each.user, epoch) != epoch:
                 uncounted.append(row if each.body else {"id": row["id"]})
                 found.append(Asked(row["id"], None))
             elif epoch is None:
@@ -447,20 +447,23 @@ class _Users:
             }
         return cls(key, known, {})
 
-    def counted_in(self, user: str | None, epoch: int | None) -> int | None:
-        """The epoch that a user counts in, which is `epoch` for one who is new."""
-        if user is None:
-            return epoch
-        digest = member_digest(user, self.key)
-        if digest not in self.known and epoch is not None:
-            self.known[digest] = self.new[digest] = epoch
-        return self.known.get(digest)
-
     def keep(self, connection: Connection) -> None:
         """Writes the new ones down."""
         if self.new:
             rows = [{"digest": digest, "epoch": epoch} for digest, epoch in self.new.items()]
             connection.execute(insert(_users), rows)
+
+
+def _counted_in(users: _Users, user: str, epoch: int | None) -> int | None:
+    """The epoch that a user counts in, which is `epoch` for one who is new."""
+    digest = member_digest(user, users.key)
+    found = users.known.get(digest)
+    if found is not None:
+        return int(found)
+    if epoch is not None:
+        users.known[digest] = epoch
+        users.new[digest] = epoch
+    return epoch
 
 
 def _full(last: EpochRow, sizes: Sequence[int]) -> str:

@@ -1,0 +1,1 @@
+"""Load for a decision service on this machine: connections, rates, percentiles."""

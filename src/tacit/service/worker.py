@@ -1,0 +1,120 @@
+"""A process that does long work, so that decisions do not wait for it:
+
+    python -m tacit.service.worker < JOB
+
+The job is JSON on standard input, not an argument: a URL may hold a password.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+import msgspec
+
+from tacit.core import Budget
+from tacit.core.database import connect
+from tacit.errors import StateError, TacitError
+from tacit.planning import plan
+from tacit.problem import Problem
+from tacit.service.problems import problem_of
+from tacit.service.work import DONE, FAILED, Work, Works
+from tacit.study import Study
+
+BEAT_SECONDS = 1.0
+NICER = 10  # decisions come first
+
+
+class Beating:
+    """Lets the beat of a piece of work grow until it is stopped."""
+
+    def __init__(self, works: Works, work: Work, beat: int) -> None:
+        self._works = works
+        self._work = work
+        self._beat = beat
+        self._text = ""
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def progress(self, what: str, done: int, total: int) -> None:
+        """Public: rounds and designs, never rewards."""
+        self._text = f"{what}: {done:,} of {total:,}" if total else what
+
+    def _run(self) -> None:
+        while not self._over.wait(BEAT_SECONDS):
+            try:
+                if not self._works.beat(self._work.id, self._beat, self._text):
+                    os._exit(0)  # somebody else has taken it up
+            except Exception:  # the database is away: the next beat tries again
+                continue
+            self._beat += 1
+
+    def stop(self) -> None:
+        self._over.set()
+        self._thread.join(timeout=10)
+
+
+def perform_work(url: str, id: str, beat: int) -> None:
+    """Does one piece of work, unless another process does."""
+    works = Works(connect(url, create=False))
+    work = works.get(id)
+    if not works.claim(id, beat):
+        return
+    beating = Beating(works, work, beat + 1)
+    try:
+        result = done(Study.open(url), work.kind, work.parameters, beating.progress)
+        state = DONE
+    except TacitError as error:
+        result = msgspec.to_builtins(problem_of(error))
+        state = FAILED
+    beating.stop()
+    works.finish(id, state, result)
+
+
+def done(study: Study, kind: str, parameters: dict[str, Any], progress: Any) -> dict[str, Any]:
+    """What came of it, as plain data. SPENDS."""
+    if kind == "advance":
+        return asdict(study.advance(progress=progress, **parameters))
+    if kind == "release":
+        policy = study.release(progress=progress)
+        return {"released": True, "guarantee": str(policy.guarantee)}
+    if kind == "validate" and hasattr(study, "validate"):
+        return _plain(study.validate(**parameters))
+    raise StateError(f"this version knows no work of the kind {kind!r}.")
+
+
+def _plain(found: Any) -> dict[str, Any]:
+    if hasattr(found, "to_json"):
+        return dict(found.to_json())
+    if is_dataclass(found) and not isinstance(found, type):
+        return asdict(found)
+    return {"text": str(found)}
+
+
+def planned(request: dict[str, Any]) -> dict[str, Any]:
+    """A plan, or the problem with it. Free."""
+    try:
+        budget = Budget(request["epsilon"], request["delta"])
+        problem = Problem.from_spec(request["problem"])
+        made = plan(problem, horizon=request["rounds"], budget=budget)
+        return {"forecast": made.forecast.to_json(), "explanation": made.explain()}
+    except TacitError as error:
+        return {"problem": msgspec.to_builtins(problem_of(error))}
+
+
+def main() -> None:
+    os.nice(NICER)
+    job = json.load(sys.stdin)
+    if "plan" in job:
+        sys.stdout.write(json.dumps(planned(job["plan"])))
+    else:
+        perform_work(job["url"], job["id"], job["beat"])
+
+
+if __name__ == "__main__":
+    main()

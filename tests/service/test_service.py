@@ -1,0 +1,520 @@
+"""The decision service: every call, and what it refuses."""
+
+from __future__ import annotations
+
+import io
+import threading
+import time
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import tacit
+from databases import Urls
+from helpers import sqlite
+from services import HERE, Address, Serving, make_shop
+from tacit.core.database import connect
+from tacit.policy.archives import unpacked
+from tacit.service.keys import Keys
+from tacit.study import EpochStudy, Study
+
+pytest_plugins = ["databases", "services"]
+
+
+@pytest.fixture
+def shop(sqlite_urls: Urls, serving: Serving) -> Address:
+    return serving(f"shop={make_shop(sqlite_urls())}")
+
+
+def study_of(address: Address) -> EpochStudy:
+    found: Any = address.service.studies["shop"]
+    study = Study.open(found.url)
+    assert isinstance(study, EpochStudy)
+    return study
+
+
+# -- decisions ------------------------------------------------------------------------------------
+
+
+def test_a_decision_is_on_disk_when_it_is_answered(shop: Address) -> None:
+    answer = shop.decide().json()
+    assert answer["mode"] == "explore"
+    assert answer["epoch"] == 1
+    assert answer["propensity"] == 1.0
+    assert 0 <= answer["action"]["x"] <= 1
+    study = study_of(shop)
+    assert study.asked == 1
+    study.tell(answer["event_id"], 0.5)
+
+
+def test_the_same_event_id_and_body_get_the_same_answer(shop: Address) -> None:
+    first = shop.decide(event_id="visit-1")
+    again = shop.decide(event_id="visit-1")
+    assert first.json() == again.json()
+    assert "idempotent-replayed" not in first.headers
+    assert again.headers["idempotent-replayed"] == "true"
+    assert study_of(shop).asked == 1
+
+
+def test_another_body_under_the_same_event_id_is_refused(shop: Address) -> None:
+    shop.decide(event_id="visit-1")
+    other = shop.decide(event_id="visit-1", context={"c": 0.25})
+    assert other.status_code == 422
+    assert other.headers["content-type"] == "application/problem+json"
+    assert other.json()["type"] == "urn:tacit:problem:request-conflict"
+
+
+def test_many_at_once_keep_their_order_and_fail_one_by_one(shop: Address) -> None:
+    asked = [{"context": HERE, "event_id": f"v{i}"} for i in range(4)]
+    asked[2] = {"context": {}}
+    found = shop("POST", "/v1/studies/shop/decisions:batch", {"decisions": asked})
+    items = found.json()["decisions"]
+    assert [item["decision"] and item["decision"]["event_id"] for item in items] == [
+        "v0",
+        "v1",
+        None,
+        "v3",
+    ]
+    assert items[2]["error"]["status"] == 422
+    assert study_of(shop).asked == 3
+
+
+def test_callers_at_once_get_rounds_of_their_own(shop: Address) -> None:
+    found: list[str] = []
+
+    def ask() -> None:
+        found.extend(shop.decide().json()["event_id"] for _ in range(5))
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(found)) == 20
+    assert study_of(shop).asked == 20
+
+
+# -- rewards --------------------------------------------------------------------------------------
+
+
+def test_a_reward_is_taken_once(shop: Address) -> None:
+    id = shop.decide().json()["event_id"]
+    assert shop.reward(id, 0.7).status_code == 204
+    assert shop.reward(id, 0.7).status_code == 204
+    assert shop.reward(id, 0.6).status_code == 409
+    assert shop.reward("nobody", 0.7).status_code == 404
+    (rows,) = [rows for _, rows in study_of(shop)._epochs.rounds(0, 1)]
+    assert rows[0].told == 1
+    assert rows[0].reward == pytest.approx(0.4)  # 0.7 of [0, 1], scaled
+
+
+def test_a_reward_that_comes_too_late_is_gone(shop: Address) -> None:
+    ids = [shop.decide().json()["event_id"] for _ in range(20)]
+    shop.reward(ids[0], 0.5)
+    study_of(shop).advance()
+    assert shop.reward(ids[1], 0.5).status_code == 410
+    assert shop.reward(ids[0], 0.5).status_code == 204  # was taken in time, and is repeated
+
+
+def test_a_deferred_decision_counts_once_it_is_activated(shop: Address) -> None:
+    first = shop.decide(event_id="a", defer_activation=True).json()
+    assert first["epoch"] is None
+    assert study_of(shop).asked == 0
+    assert shop.reward("a", 0.5).status_code == 409
+    for _ in range(2):
+        assert shop("POST", "/v1/decisions/a/activate").status_code == 204
+    assert study_of(shop).asked == 1
+    assert shop.reward("a", 0.5).status_code == 204
+    assert shop.decide(event_id="a", defer_activation=True).json() == first
+    assert shop("POST", "/v1/decisions/nobody/activate").status_code == 404
+
+
+def test_a_deferred_decision_of_an_old_law_does_not_count(shop: Address) -> None:
+    shop.decide(event_id="a", defer_activation=True)
+    for _ in range(20):
+        shop.decide()
+    study_of(shop).advance()
+    assert shop("POST", "/v1/decisions/a/activate").status_code == 410
+    assert study_of(shop).asked == 20
+
+
+# -- a whole study --------------------------------------------------------------------------------
+
+
+def test_a_study_goes_from_its_first_decision_to_its_policy(shop: Address) -> None:
+    for _ in range(20):
+        shop.reward(shop.decide().json()["event_id"], 0.5)
+    done = shop.work("advance", {})
+    assert done["state"] == "done"
+    assert done["result"]["advanced"]
+    assert done["result"]["epoch"] == 2
+    within_a_second(lambda: shop.decide().json()["policy"] == "law-2")
+    epochs = shop("GET", "/v1/studies/shop/history").json()["epochs"]
+    assert [epoch["stage"] for epoch in epochs] == ["released", "open"]
+    ledger = shop("GET", "/v1/ledgers/shop").json()
+    assert [charge["request"] for charge in ledger["charges"]] == ["epoch 1/pass 1", "epoch 1"]
+    for _ in range(29):
+        shop.decide()
+    assert shop.decide().status_code == 409  # full
+    assert shop.work("advance", {})["result"]["finished"]
+    within_a_second(lambda: shop.decide().json().get("mode") == "exploit")
+    free = shop.decide().json()
+    assert free["epoch"] is None
+    policy = study_of(shop).policy
+    assert free["action"] == pytest.approx(policy.decide(HERE))
+
+
+def test_the_policy_can_be_fetched_and_is_the_one_that_was_released(shop: Address) -> None:
+    assert shop("GET", "/v1/studies/shop/policy").status_code == 409
+    for _ in range(20):
+        shop.decide()
+    study = study_of(shop)
+    study.advance()
+    path = "/v1/studies/shop/policy"
+    within_a_second(lambda: shop("GET", path).status_code == 200)
+    found = shop("GET", path)
+    assert sorted(zipfile.ZipFile(io.BytesIO(found.content)).namelist()) == [
+        "policy.json",
+        "policy.npz",
+    ]
+    assert unpacked(found.content).decide(HERE) == study.policy.decide(HERE)
+    assert shop("GET", path, If_None_Match=found.headers["etag"]).status_code == 304
+
+
+def test_others_are_told_when_an_epoch_is_opened(shop: Address) -> None:
+    for _ in range(20):
+        shop.decide()
+    heard: list[str] = []
+    with httpx.stream("GET", f"{shop.url}/v1/studies/shop/events", timeout=10) as stream:
+        lines = stream.iter_lines()
+        next(lines)
+        study_of(shop).advance()
+        started = time.monotonic()
+        for line in lines:
+            heard.append(line)
+            if "policy" in line and "data" in line:
+                break
+        assert time.monotonic() - started < 1.5
+    assert "event: epoch" in heard
+    assert "event: policy" in heard
+
+
+def test_work_is_begun_once_and_one_at_a_time(shop: Address) -> None:
+    for _ in range(20):
+        shop.decide()
+    path = "/v1/studies/shop/advance"
+    first = shop("POST", path, {}, Idempotency_Key="monday").json()
+    again = shop("POST", path, {}, Idempotency_Key="monday").json()
+    assert first["id"] == again["id"]
+    assert shop("POST", path, {"early": True}, Idempotency_Key="monday").status_code == 422
+    assert shop("POST", path, {}, Idempotency_Key="tuesday").status_code == 409
+    assert shop.work("advance", {}, Idempotency_Key="monday")["state"] == "done"
+    assert len(study_of(shop).ledger.charges()) == 2
+    assert shop("POST", "/v1/studies/shop/release", {}).status_code == 409
+    assert shop("GET", "/v1/studies/shop/work/none").status_code == 404
+
+
+def test_work_that_was_left_by_a_dead_process_is_taken_up(
+    sqlite_urls: Urls, serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tacit.service.work import Works
+
+    monkeypatch.setattr("tacit.service.supervisor.STALE_SECONDS", 0.5)
+    url = make_shop(sqlite_urls())
+    study = Study.open(url)
+    study.ask_many([[0.5]] * 20)
+    works = Works(connect(url))
+    left = works.begin("advance", {}, "left")
+    assert works.claim(left.id, left.beat)  # and its process dies
+    shop = serving(f"shop={url}")
+    assert shop.work("advance", {}, Idempotency_Key="left")["result"]["advanced"]
+
+
+# -- policies alone -------------------------------------------------------------------------------
+
+
+def test_a_released_policy_is_served_alone(
+    tmp_path: Path, sqlite_urls: Urls, serving: Serving
+) -> None:
+    url = make_shop(sqlite_urls())
+    study: Any = Study.open(url)
+    study.ask_many([[0.5]] * 20)
+    study.advance()
+    study.policy.save(tmp_path / "shop")
+    shop = serving(policies=[str(tmp_path / "shop")])
+    answer = shop.decide().json()
+    assert answer["action"] == pytest.approx(study.policy.decide(HERE))
+    assert answer["propensity"] == 1.0
+    assert shop.reward(answer["event_id"], 0.5).status_code == 404
+    assert shop("POST", "/v1/studies/shop/advance", {}).status_code == 404
+    assert shop("GET", "/v1/studies/shop").json()["stage"] == "released"
+
+
+def test_a_study_of_one_release_is_served_and_then_its_policy(
+    sqlite_urls: Urls, serving: Serving
+) -> None:
+    from databases import make_study
+
+    url = sqlite_urls()
+    make_study(url, horizon=12)
+    shop = serving(f"shop={url}")
+    context = {"age": 61, "weight": 74}
+    for _ in range(12):
+        answer = shop.decide(context=context).json()
+        assert shop.reward(answer["event_id"], 0.5).status_code == 204
+    assert shop.decide(context=context).status_code == 409
+    assert shop.work("release", {})["result"]["released"]
+    within_a_second(lambda: shop.decide(context=context).status_code == 200, seconds=20)
+    assert shop.reward(answer["event_id"], 0.5).status_code == 204
+    assert shop("GET", "/v1/studies/shop/history").json() == {"epochs": []}
+
+
+# -- people who come back -------------------------------------------------------------------------
+
+
+def test_somebody_who_comes_back_is_decided_and_counts_once(
+    sqlite_urls: Urls, serving: Serving
+) -> None:
+    shop = serving(f"shop={make_shop(sqlite_urls(), unit='user')}")
+    assert shop.decide().status_code == 422
+    for i in range(20):
+        assert shop.decide(user=f"u{i}").status_code == 200
+    study_of(shop).advance()
+    back = shop.decide(user="u3", event_id="back").json()
+    assert back["epoch"] is None
+    assert shop.decide(user="u3", event_id="back").json() == back
+    assert shop.reward("back", 0.5).status_code == 204
+    assert study_of(shop).asked == 20
+
+
+# -- keys -----------------------------------------------------------------------------------------
+
+
+def keyed(serving: Serving, url: str) -> tuple[Address, Keys]:
+    keys = Keys(connect(url))
+    shop = serving(f"shop={url}")
+    return shop, keys
+
+
+def test_every_call_needs_a_key_of_its_scope(sqlite_urls: Urls, serving: Serving) -> None:
+    url = make_shop(sqlite_urls())
+    keys = Keys(connect(url))
+    deciding = keys.create("shop", ["decide"])
+    telling = keys.create("shop", ["reward"])
+    reading = keys.create("board", ["read"])
+    shop = serving(f"shop={url}")
+    path = "/v1/studies/shop/decisions"
+    assert shop("POST", path, {"context": HERE}).status_code == 401
+    assert shop("POST", path, {"context": HERE}).headers["www-authenticate"] == "Bearer"
+    assert shop("POST", path, {"context": HERE}, key=deciding[:-1] + "x").status_code == 401
+    assert shop("POST", path, {"context": HERE}, key="tacit_" + "0" * 12 + "_x").status_code == 401
+    assert shop("POST", path, {"context": HERE}, key=telling).status_code == 403
+    found = shop("POST", path, {"context": HERE}, key=deciding)
+    assert found.status_code == 200
+    told = f"/v1/decisions/{found.json()['event_id']}/reward"
+    assert shop("PUT", told, {"value": 0.5}).status_code == 401
+    assert shop("PUT", told, {"value": 0.5}, key=deciding).status_code == 403
+    assert shop("PUT", told, {"value": 0.5}, key=telling).status_code == 204
+    assert shop("GET", "/v1/studies/shop", key=reading).status_code == 200
+    assert shop("GET", "/v1/studies/shop", key=deciding).status_code == 403
+    assert shop("POST", "/v1/studies/shop/advance", {}, key=reading).status_code == 403
+    assert shop("POST", "/v1/plans", {}, key=reading).status_code == 403
+    assert shop("GET", "/v1/studies/nope", key="x").status_code == 401
+    for free in ("/livez", "/readyz", "/version", "/metrics", "/openapi.json"):
+        assert shop("GET", free).status_code == 200
+
+
+def test_a_key_that_was_revoked_or_has_expired_is_refused(
+    sqlite_urls: Urls, serving: Serving
+) -> None:
+    url = make_shop(sqlite_urls())
+    keys = Keys(connect(url))
+    first = keys.create("shop", ["read"])
+    brief = keys.create("shop", ["read"], expires=0.7)
+    shop = serving(f"shop={url}")
+    path = "/v1/studies/shop"
+    assert shop("GET", path, key=first).status_code == 200
+    assert shop("GET", path, key=brief).status_code == 200
+    keys.revoke(first.split("_")[1])
+    within_a_second(lambda: shop("GET", path, key=first).status_code == 401)
+    within_a_second(lambda: shop("GET", path, key=brief).status_code == 401)
+    with pytest.raises(tacit.TacitError, match="no key"):
+        keys.revoke(first.split("_")[1])
+
+
+def test_secrets_are_not_in_the_database(sqlite_urls: Urls) -> None:
+    url = make_shop(sqlite_urls())
+    made = Keys(connect(url)).create("shop", ["read"])
+    secret = made.split("_", 2)[2]
+    assert len(secret) >= 43  # 256 bits
+    path = Path(url.removeprefix("sqlite:///"))
+    kept = b"".join(each.read_bytes() for each in path.parent.iterdir())
+    assert secret.encode() not in kept
+    assert made.split("_")[1].encode() in kept
+
+
+def test_a_key_has_a_rate(sqlite_urls: Urls, serving: Serving) -> None:
+    url = make_shop(sqlite_urls())
+    key = Keys(connect(url)).create("shop", ["read"], rate=2)
+    shop = serving(f"shop={url}")
+    found = [shop("GET", "/v1/studies/shop", key=key).status_code for _ in range(8)]
+    assert found[:4] == [200] * 4
+    assert 429 in found[4:]
+
+
+def test_without_keys_nobody_outside_is_let_in(sqlite_urls: Urls, serving: Serving) -> None:
+    url = make_shop(sqlite_urls())
+    for host in ("0.0.0.0", "::", "192.0.2.1", "example.org"):
+        with pytest.raises(tacit.InputError, match="loopback"):
+            serving(url, host=host)
+
+
+# -- what is refused ------------------------------------------------------------------------------
+
+
+def test_a_body_that_is_too_large_is_refused_however_it_is_sent(shop: Address) -> None:
+    path = f"{shop.url}/v1/studies/shop/decisions"
+    assert httpx.post(path, content=b"x" * 10_000_000).status_code == 413
+
+    def chunks() -> Any:
+        for _ in range(100):
+            yield b"x" * 100_000
+
+    try:
+        assert httpx.post(path, content=chunks()).status_code == 413
+    except httpx.WriteError:
+        pass  # the connection was cut while it was sending
+    assert shop.decide().status_code == 200
+
+
+MALFORMED = [
+    b"",
+    b"{",
+    b"[]",
+    b"null",
+    b'{"context": 3}',
+    b'{"context": {"c": {}}}',
+    b'{"context": {"c": 0.5}, "event_id": "../../x"}',
+    b'{"context": {"c": 0.5}, "event_id": ""}',
+    b'{"context": {"c": 0.5}, "more": 1}',
+    b'{"context": {"c": 0.5}, "user": 7}',
+    b'{"context": {"c": 0.5}, "user": "u"}',
+    b'{"context": {"d": 0.5}}',
+    b"\xff\xfe",
+    b'{"context": {"c": "\xff"}}',
+    b"[" * 100_000,
+]
+
+
+@pytest.mark.parametrize("body", MALFORMED, ids=range(len(MALFORMED)))
+def test_malformed_requests_are_refused(shop: Address, body: bytes) -> None:
+    found = shop("POST", "/v1/studies/shop/decisions", body)
+    assert found.status_code in (400, 422)
+    assert found.headers["content-type"] == "application/problem+json"
+    assert shop.decide().status_code == 200
+
+
+@pytest.mark.parametrize("cell", [1e400, "nonsense", None, True, -5, 10**30, "0.5"])
+def test_odd_cells_are_read_as_cells_are_read_everywhere(shop: Address, cell: Any) -> None:
+    body = b'{"context": {"c": 1e400}}'
+    if cell != 1e400:
+        found = shop.decide(context={"c": cell})
+    else:
+        found = shop("POST", "/v1/studies/shop/decisions", body)
+    assert found.status_code in (200, 400, 422)
+
+
+def test_ten_thousand_malformed_requests_do_no_harm(shop: Address) -> None:
+    import asyncio
+
+    from tacit_lab.loads.wire import Wire
+
+    async def pelt() -> set[int]:
+        wire = await Wire(shop.port).open()
+        found = set()
+        for i in range(2500):
+            body = MALFORMED[i % 12]
+            status, _ = await wire.send("POST", "/v1/studies/shop/decisions", body)
+            found.add(status)
+        wire.close()
+        return found
+
+    async def all_of_them() -> list[set[int]]:
+        return await asyncio.gather(*(pelt() for _ in range(4)))
+
+    for found in asyncio.run(all_of_them()):
+        assert found <= {400, 422}
+    assert shop.decide().status_code == 200
+    assert study_of(shop).asked == 1
+
+
+def test_no_metric_depends_on_rewards(shop: Address) -> None:
+    id = shop.decide().json()["event_id"]
+    before = shop("GET", "/metrics").text
+    shop.reward(id, 0.5)
+    shop.reward(id, 0.7)
+    shop.reward("nobody", 0.7)
+    assert shop("GET", "/metrics").text == before
+    assert "tacit_decisions_total 1" in before
+
+
+def test_no_log_line_tells_of_a_request(
+    shop: Address, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    caplog.set_level("DEBUG", logger="tacit")
+    id = shop.decide(context={"c": 0.31337}).json()["event_id"]
+    shop.reward(id, 0.31337)
+    shop.reward(id, 0.5)
+    shop("POST", "/v1/studies/shop/decisions", b"{")
+    mine = [record for record in caplog.records if record.name.startswith(("tacit", "uvicorn"))]
+    assert mine == []
+    heard = capfd.readouterr()
+    assert "31337" not in heard.out + heard.err
+    assert id not in heard.out + heard.err
+
+
+# -- databases that fail --------------------------------------------------------------------------
+
+
+def test_a_full_disk_is_said_and_nothing_is_acknowledged(shop: Address) -> None:
+    from sqlalchemy import event
+
+    found: Any = shop.service.studies["shop"]
+    engine = found.desk.store.engine
+    full = True
+
+    @event.listens_for(engine, "begin")
+    def _limit(connection: Any) -> None:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
+        most = pages if full else 2**30
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {most}")
+
+    statuses = []
+    acknowledged = 0
+    for i in range(20):
+        found = shop.decide(event_id=f"{'x' * 100}{i}")
+        statuses.append(found.status_code)
+        acknowledged += found.status_code == 200
+    full = False
+    again = [shop.decide(event_id=f"{'x' * 100}{i}").status_code for i in range(20)]
+    assert again == [200] * 20
+    assert study_of(shop).asked == 20
+    assert 503 in statuses
+    assert set(statuses) <= {200, 503}
+
+
+def within_a_second(what: Any, seconds: float = 1.5) -> None:
+    until = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def test_a_service_stops_although_somebody_listens(sqlite_urls: Urls, serving: Serving) -> None:
+    shop = serving(f"shop={make_shop(sqlite_urls())}")
+    with httpx.stream("GET", f"{shop.url}/v1/studies/shop/events", timeout=10) as stream:
+        next(stream.iter_lines())
+        assert sqlite(Path("x")).startswith("sqlite")

@@ -1,0 +1,100 @@
+"""Services to test on: the real one, on a free port of this machine, in a thread.
+
+A test module says `pytest_plugins = ["databases", "services"]` and asks for `serving`, a function
+that serves what it is given and returns its `Address`. (PYTEST_DONT_REWRITE)
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+
+from databases import make_epoch_study
+from tacit.service.running import Listening, make_service, server
+from tacit.service.service import Service
+from tacit_lab.loads.servers import free_port
+
+HERE = {"c": 0.5}
+
+
+@dataclass
+class Address:
+    """Where a service answers."""
+
+    port: int
+    service: Service
+    key: str | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def __call__(
+        self, method: str, path: str, body: Any = None, key: str | None = None, **headers: str
+    ) -> httpx.Response:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        if key or self.key:
+            named["Authorization"] = f"Bearer {key or self.key}"
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        given = None if body is None else content
+        return httpx.request(method, self.url + path, content=given, headers=named, timeout=30)
+
+    def decide(self, study: str = "shop", context: Any = None, **more: Any) -> httpx.Response:
+        body = {"context": context or HERE} | more
+        return self("POST", f"/v1/studies/{study}/decisions", body)
+
+    def reward(self, id: str, value: float) -> httpx.Response:
+        return self("PUT", f"/v1/decisions/{id}/reward", {"value": value})
+
+    def work(self, kind: str, body: Any = None, seconds: float = 60.0, **headers: str) -> Any:
+        """Long work on the shop, until it is over."""
+        begun = self("POST", f"/v1/studies/shop/{kind}", body, **headers)
+        assert begun.status_code == 202, begun.text
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            found = self("GET", begun.headers["location"]).json()
+            if found["state"] in ("done", "failed"):
+                return found
+            time.sleep(0.05)
+        raise AssertionError(f"the work is not over: {found}")
+
+
+Serving = Callable[..., Address]
+
+
+@pytest.fixture
+def serving() -> Iterator[Serving]:
+    started: list[tuple[Any, threading.Thread]] = []
+
+    def start(*studies: str, policies: Sequence[str] = (), **options: Any) -> Address:
+        listening = Listening(port=free_port(), **options)
+        service = make_service(studies, policies, listening)
+        running = server(service, listening)
+        thread = threading.Thread(target=running.run, daemon=True)
+        thread.start()
+        started.append((running, thread))
+        until = time.monotonic() + 30
+        while not running.started:
+            assert time.monotonic() < until, "the service does not start"
+            assert thread.is_alive(), "the service ended"
+            time.sleep(0.01)
+        return Address(listening.port, service)
+
+    yield start
+    for running, thread in started:
+        running.should_exit = True
+        thread.join(timeout=30)
+        assert not thread.is_alive()
+
+
+def make_shop(url: str, sizes: Sequence[int] = (20, 30), **given: Any) -> str:
+    """A small study in epochs at this address."""
+    make_epoch_study(url, list(sizes), **given)
+    return url
