@@ -53,9 +53,9 @@ from tacit.epochs import MODES, EpochPlay, Mixture, Shares, epoch_sizes
 from tacit.epochs.sizes import LEAST_ROUNDS, MOST_EPOCHS
 from tacit.errors import TooLateError
 from tacit.play import Uniform
-from tacit.study.epoch_store import EpochRow, EpochStore, NewEpoch, Round
+from tacit.study.epoch_store import EpochRow, EpochStore, NewEpoch
 from tacit.study.epoch_study import EpochStudy
-from tacit.study.store import rounds_table
+from tacit.study.store import Round, rounds_table
 from witness import GAUSSIAN, watched
 
 pytest_plugins = ["databases"]

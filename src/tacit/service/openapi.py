@@ -60,7 +60,9 @@ def _operation(call: Call) -> dict[str, Any]:
     problems = {*call.problems, *ALWAYS, *(KEYED if call.scope else ())}
     if call.body is not None:
         problems |= {400, 422}
-    answers |= {str(status): _problem(status) for status in sorted(problems)}
+    for status in sorted(problems):
+        told = answers.setdefault(str(status), {"description": HTTPStatus(status).phrase})
+        told.setdefault("content", {})[PROBLEM] = {"schema": _reference(Problem)}
     found: dict[str, Any] = {
         "operationId": call.name,
         "summary": call.summary,
@@ -91,11 +93,6 @@ def _answer(call: Call, status: int, kind: Any) -> dict[str, Any]:
     if kind is not None:
         found["content"] = {call.media: {"schema": _reference(kind)}}
     return found
-
-
-def _problem(status: int) -> dict[str, Any]:
-    content = {PROBLEM: {"schema": _reference(Problem)}}
-    return {"description": HTTPStatus(status).phrase, "content": content}
 
 
 def _reference(kind: Any) -> dict[str, Any]:
