@@ -9,7 +9,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from tacit._version import __version__
-from tacit.cli import keys, ledger, study
+from tacit.cli import db, keys, ledger, study
 from tacit.cli.audit import audit
 from tacit.cli.console import Json, emit, err, out
 from tacit.cli.decide import decide
@@ -55,6 +55,7 @@ app.add_typer(study.app, name="study")
 app.add_typer(ledger.app, name="ledger")
 app.command()(serve)
 app.add_typer(keys.app, name="keys")
+app.add_typer(db.app, name="db")
 
 # Commands of other installed distributions, such as those of tacit-lab: an entry point is a
 # function, or an app.
