@@ -29,11 +29,15 @@ class Supervisor:
 
     def look(self) -> None:
         """Starts a process if there is work that nobody does."""
-        if self._child is not None and self._child.poll() is None:
-            return
-        self._child = None
+        died = False
+        if self._child is not None:
+            code = self._child.poll()
+            if code is None:
+                return
+            died = code != 0
+            self._child = None
         work = self._works.open()
-        if work is not None and (work.state == QUEUED or self._stale(work)):
+        if work is not None and (work.state == QUEUED or died or self._stale(work)):
             self._start(work)
 
     def _stale(self, work: Work) -> bool:

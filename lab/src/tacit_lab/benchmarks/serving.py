@@ -1,0 +1,229 @@
+"""How many decisions a service makes, and how long they take, beside an empty endpoint.
+
+    python -m tacit_lab.benchmarks.serving [--seconds 5] [--rate 500] [--markdown PAGE]
+
+In one run, on this machine and its loopback address: an endpoint that answers with a constant (on
+the same stack, with as many connections), a released policy, and studies on SQLite and PostgreSQL
+whose decisions are durable before they are answered, once while everybody explores and once while
+they are played by what was learned. Throughput is that of callers who send the next request when
+the last one was answered. Percentiles are of requests that come at a fixed rate, from the moment
+at which each was due. The process that makes the load shares the machine with the service.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from tacit import Box, Budget, DesignOptions, Matern, Mixed, Policy, Problem, Study, fit
+from tacit_lab.benchmarks.pages import print_table, put_table
+from tacit_lab.loads.postgres import Postgres
+from tacit_lab.loads.servers import Server, empty_server, running, service
+from tacit_lab.loads.wire import Timings, at_rate, closed_loop
+
+HEADER = [
+    "",
+    "requests/s",
+    "share of the empty endpoint",
+    "CPU µs a request",
+    "rate",
+    "p50 ms",
+    "p99 ms",
+    "failed",
+    "MiB",
+]
+PROBLEM = Problem(
+    actions=Box.of(dose=(0, 100)),
+    contexts=Mixed.of(age=(18, 95), weight=(40, 140), gene=["G/G", "A/G", "A/A"]),
+)
+BUDGET = Budget(epsilon=1.0, delta=1e-6)
+CONTEXT = {"age": 61, "weight": 74, "gene": "A/G"}
+LEARNED = (400, 2_000_000)  # rounds of the first epoch, and of the one that is loaded
+EXPLORING = (2_000_000, 400)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One line of the table."""
+
+    what: str
+    requests_a_second: float
+    share_of_empty: float
+    cpu_seconds: float
+    rate: float
+    p50: float
+    p99: float
+    failed: int
+    mib: float
+
+    def cells(self) -> list[str]:
+        return [
+            self.what,
+            f"{self.requests_a_second:,.0f}",
+            f"{self.share_of_empty:.0%}",
+            f"{1e6 * self.cpu_seconds:,.0f}",
+            f"{self.rate:,.0f}",
+            f"{1e3 * self.p50:.1f}",
+            f"{1e3 * self.p99:.1f}",
+            str(self.failed),
+            f"{self.mib:,.0f}",
+        ]
+
+
+@dataclass(frozen=True)
+class Load:
+    """How much is asked of each server."""
+
+    seconds: float
+    rate: float
+    connections: int
+
+
+def learned_policy(rank: int, folder: Path) -> Policy:
+    """A policy of this rank, of simulated people. Its seed marks it as not private."""
+    rng = np.random.default_rng(0)
+    log = PROBLEM.actions.decode(PROBLEM.actions.sample_points(4000, rng))
+    log |= PROBLEM.contexts.decode(PROBLEM.contexts.sample_points(4000, rng))
+    log["reward"] = 1 - np.abs(log["dose"] - log["age"]) / 100
+    options = DesignOptions(rank=rank, seed=0)
+    ledger = f"sqlite:///{folder / 'ledger.db'}"
+    given: dict[str, Any] = {"play": "uniform", "budget": BUDGET, "passes": 1}
+    policy: Policy = fit(PROBLEM, log, reward="reward", ledger=ledger, options=options, **given)
+    return policy
+
+
+def make_study(url: str, sizes: tuple[int, int], rank: int) -> None:
+    """A study in epochs: one that explores, or one whose second epoch was opened."""
+    problem = Problem(PROBLEM.actions, PROBLEM.contexts, Matern(2.5, 0.5))
+    options = DesignOptions(rank=rank, seed=0)
+    whole: dict[str, Any] = {"horizon": sum(sizes), "budget": BUDGET, "epochs": list(sizes)}
+    study = Study.create(url, problem, options=options, **whole)
+    if sizes == LEARNED:
+        rng = np.random.default_rng(0)
+        contexts = problem.contexts.decode(problem.contexts.sample_points(sizes[0], rng))
+        decisions = study.ask_many(contexts)
+        doses = np.array([decision.action["dose"] for decision in decisions])
+        study.tell_many(decisions, 1 - np.abs(doses - contexts["age"]) / 100)
+        study.advance()
+
+
+def asks(path: str) -> Any:
+    body = json.dumps({"context": CONTEXT}).encode()
+
+    def requests() -> Iterator[tuple[str, str, bytes]]:
+        while True:
+            yield "POST", path, body
+
+    return requests
+
+
+def measure(what: str, server: Server, path: str, load: Load, empty: float = 0.0) -> Measured:
+    """Loads one server, which is stopped at the end."""
+    with running(server) as up:
+        asyncio.run(closed_loop(up.port, asks(path), load.connections, 0.5))  # warm
+        before = up.cpu()
+        full = asyncio.run(closed_loop(up.port, asks(path), load.connections, load.seconds))
+        cpu = (up.cpu() - before) / max(1, len(full.seconds))
+        timed = asyncio.run(at_rate(up.port, asks(path), load.rate, load.seconds))
+        return _line(what, full, timed, cpu, up.memory(), load, empty)
+
+
+def _line(
+    what: str, full: Timings, timed: Timings, cpu: float, mib: float, load: Load, empty: float
+) -> Measured:
+    return Measured(
+        what=what,
+        requests_a_second=full.rate,
+        share_of_empty=full.rate / (empty or full.rate),
+        cpu_seconds=cpu,
+        rate=load.rate,
+        p50=timed.percentile(0.5),
+        p99=timed.percentile(0.99),
+        failed=full.failed + timed.failed,
+        mib=mib,
+    )
+
+
+def growth(server: Server, load: Load, minutes: float) -> list[float]:
+    """Memory in MiB, minute by minute, at the given rate."""
+    path = "/v1/studies/study/decisions"
+    with running(server) as up:
+        found = [up.memory()]
+        until = time.monotonic() + 60 * minutes
+        while time.monotonic() < until:
+            seconds = min(60.0, max(1.0, until - time.monotonic()))
+            asyncio.run(at_rate(up.port, asks(path), load.rate, seconds))
+            found.append(up.memory())
+        return found
+
+
+def measure_all(load: Load, rank: int, folder: Path, postgres: bool) -> list[Measured]:
+    """Everything, one after the other."""
+    empty = measure("an empty endpoint", empty_server(), "/empty", load)
+    found = [empty]
+    learned_policy(rank, folder).save(folder / "policy")
+    path = "/v1/studies/policy/decisions"
+    alone = service(["--policy", str(folder / "policy")])
+    rate = empty.requests_a_second
+    found.append(measure(f"a released policy of rank {rank}", alone, path, load, rate))
+    server = Postgres().start() if postgres else None
+    try:
+        for name, sizes in (("exploring", EXPLORING), ("played by what was learned", LEARNED)):
+            for kind in ("SQLite", "PostgreSQL") if server else ("SQLite",):
+                file = folder / f"{kind}{sizes[0]}.db"
+                url = server.new_url() if server and kind != "SQLite" else f"sqlite:///{file}"
+                make_study(url, sizes, rank=100)
+                what = f"a study on {kind}, {name}"
+                up = service([f"study={url}"])
+                found.append(measure(what, up, "/v1/studies/study/decisions", load, rate))
+    finally:
+        if server:
+            server.remove()
+    return found
+
+
+def main(
+    seconds: Annotated[float, typer.Option(help="Of each load.")] = 5.0,
+    rate: Annotated[float, typer.Option(help="Requests a second, for percentiles.")] = 500.0,
+    connections: Annotated[int, typer.Option(help="Callers at a time.")] = 64,
+    rank: Annotated[int, typer.Option(help="Of the released policy.")] = 500,
+    postgres: Annotated[bool, typer.Option(help="Whether to load PostgreSQL, too.")] = True,
+    minutes: Annotated[float, typer.Option(help="Watch the memory for so long.")] = 0.0,
+    page: Annotated[Path | None, typer.Option("--markdown", help="A page to write to.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Load a decision service on this machine."""
+    if not (0 < seconds <= 600 and 0 < rate <= 10_000 and 0 < connections <= 1000):
+        raise typer.BadParameter("at most 600 seconds, 10,000 requests/s and 1,000 connections.")
+    load = Load(seconds, rate, connections)
+    with tempfile.TemporaryDirectory(prefix="tacit-") as name:
+        folder = Path(name)
+        found = measure_all(load, rank, folder, postgres)
+        memory = []
+        if minutes:
+            url = f"sqlite:///{folder / 'growth.db'}"
+            make_study(url, EXPLORING, rank=100)
+            memory = growth(service([f"study={url}"]), load, minutes)
+    if as_json:
+        lines = [asdict(each) for each in found]
+        print(json.dumps({"cores": os.cpu_count(), "lines": lines, "memory_mib": memory}))
+    else:
+        print_table("Decisions over HTTP", HEADER, [each.cells() for each in found], width=140)
+        if memory:
+            print("MiB, minute by minute:", ", ".join(f"{each:.0f}" for each in memory))
+    if page is not None:
+        put_table(page, "serving", HEADER, [each.cells() for each in found])
+
+
+if __name__ == "__main__":
+    typer.run(main)
