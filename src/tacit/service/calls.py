@@ -10,14 +10,17 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tacit.service.problems import MalformedError
+from tacit.service.problems import MalformedError, TooLargeError
 
 if TYPE_CHECKING:
     from tacit.service.service import Service
 
-Handler = Callable[["Service", Request, Any], Awaitable[Response]]
+Answered = ASGIApp
+Handler = Callable[["Service", Request, Any], Awaitable[Answered]]
 JSON = "application/json"
+_encode = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True)
@@ -40,31 +43,72 @@ class Call:
 
     def route(self, service: Service) -> Route:
         """The same for Starlette."""
-        decoder = None if self.body is None else msgspec.json.Decoder(self.body)
-        handler = self.handler
-
-        async def endpoint(request: Request) -> Response:
-            if self.scope is not None:
-                service.admit(request, self.scope)
-            body = None
-            if decoder is not None:
-                content = await request.body()
-                if content:
-                    body = decoder.decode(content)
-                elif self.body_needed:
-                    raise MalformedError("the body must be JSON, and there is none.")
-                else:
-                    body = self.body()
-            return await handler(service, request, body)
-
-        return Route(self.path, endpoint, methods=[self.method])
+        return Route(self.path, Endpoint(self, service), methods=[self.method])
 
 
-def answer(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+class Endpoint:
+    """Answers one call, as plain ASGI: who comes, what they bring, and what they get."""
+
+    def __init__(self, call: Call, service: Service) -> None:
+        self._call = call
+        self._service = service
+        self._decode = None if call.body is None else msgspec.json.Decoder(call.body).decode
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        if self._call.scope is not None:
+            self._service.admit(request, self._call.scope)
+        body = None
+        if self._decode is not None:
+            content = await read_body(receive, self._service.most_bytes)
+            body = self._decode(content) if content else self._empty()
+        answered = await self._call.handler(self._service, request, body)
+        await answered(scope, receive, send)
+
+    def _empty(self) -> Any:
+        if self._call.body_needed:
+            raise MalformedError("the body must be JSON, and there is none.")
+        return self._call.body()
+
+
+async def read_body(receive: Receive, most: int) -> bytes:
+    """The body of a request, unless it is longer than this."""
+    message = await receive()
+    content: bytes = message.get("body", b"")
+    while message.get("more_body", False) and len(content) <= most:
+        message = await receive()
+        content += message.get("body", b"")
+    if message["type"] == "http.disconnect":
+        raise MalformedError("the body ended too early.")
+    if len(content) > most:
+        raise TooLargeError(f"a body has at most {most:,} bytes: send less at a time.")
+    return content
+
+
+class Json:
+    """An answer in JSON. Starlette's own would cost as much as reading the request."""
+
+    __slots__ = ("content", "headers", "status")
+
+    def __init__(self, content: bytes, status: int, headers: dict[str, str] | None) -> None:
+        self.content = content
+        self.status = status
+        self.headers = headers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        length = b"%d" % len(self.content)
+        headers = [(b"content-type", b"application/json"), (b"content-length", length)]
+        if self.headers:
+            headers += [(k.lower().encode(), v.encode()) for k, v in self.headers.items()]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await send({"type": "http.response.body", "body": self.content})
+
+
+def answer(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> Answered:
     """A body as JSON."""
-    return Response(msgspec.json.encode(body), status_code=status, media_type=JSON, headers=headers)
+    return Json(_encode(body), status, headers)
 
 
-def nothing(headers: dict[str, str] | None = None) -> Response:
+def nothing(headers: dict[str, str] | None = None) -> Answered:
     """Done, and nothing to say."""
     return Response(status_code=204, headers=headers)

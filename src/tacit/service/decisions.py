@@ -6,10 +6,9 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
-from starlette.responses import Response
 
 from tacit.errors import UnknownRoundError
-from tacit.service.calls import Call, answer, nothing
+from tacit.service.calls import Answered, Call, answer, nothing
 from tacit.service.problems import as_tacit, problem_of
 from tacit.service.schemas import (
     BatchAnswer,
@@ -27,14 +26,14 @@ if TYPE_CHECKING:
 REPLAYED = {"Idempotent-Replayed": "true"}
 
 
-async def decide(service: Service, request: Request, body: DecisionRequest) -> Response:
+async def decide(service: Service, request: Request, body: DecisionRequest) -> Answered:
     """A decision for one context. Where the round counts it is on disk before it is answered."""
     reply = await service.study(request).decide(body)
     service.metrics.decided(1)
     return answer(reply.answer, headers=REPLAYED if reply.replayed else None)
 
 
-async def decide_many(service: Service, request: Request, body: BatchRequest) -> Response:
+async def decide_many(service: Service, request: Request, body: BatchRequest) -> Answered:
     """Many decisions at once, an error for each that fails."""
     study = service.study(request)
     wanted = [_one(study, each) for each in body.decisions]
@@ -53,13 +52,13 @@ async def _one(study: Served, request: DecisionRequest) -> BatchItem:
     return BatchItem(decision=reply.answer)
 
 
-async def reward(service: Service, request: Request, body: RewardRequest) -> Response:
+async def reward(service: Service, request: Request, body: RewardRequest) -> Answered:
     """The reward of a decision. Repeated it changes nothing."""
     await _where_known(service, request, "reward", body.value)
     return nothing()
 
 
-async def activate(service: Service, request: Request, body: Any) -> Response:
+async def activate(service: Service, request: Request, body: Any) -> Answered:
     """A decision that was deferred was shown: the round counts from now on."""
     await _where_known(service, request, "activate")
     return nothing()

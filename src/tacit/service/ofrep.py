@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from starlette.requests import Request
-from starlette.responses import Response
 
 from tacit.errors import InputError, StateError, TacitError
-from tacit.service.calls import Call, answer
+from tacit.service.calls import Answered, Call, answer
 from tacit.service.problems import UnavailableError
 from tacit.service.schemas import (
     DecisionAnswer,
@@ -32,7 +31,7 @@ USER = "targetingKey"
 EVENT = "event_id"
 
 
-async def evaluate(service: Service, request: Request, body: OfrepRequest) -> Response:
+async def evaluate(service: Service, request: Request, body: OfrepRequest) -> Answered:
     """A decision, as the value of a flag."""
     key = request.path_params["key"]
     name, _, column = key.partition(".")
@@ -46,7 +45,7 @@ async def evaluate(service: Service, request: Request, body: OfrepRequest) -> Re
     return answer(found, status=200 if isinstance(found, OfrepAnswer) else 400)
 
 
-async def evaluate_all(service: Service, request: Request, body: OfrepRequest) -> Response:
+async def evaluate_all(service: Service, request: Request, body: OfrepRequest) -> Answered:
     """A decision of every study. They are deferred: each counts once it is activated, because who
     fetches all flags shows few of them."""
     flags: list[Any] = []

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from starlette.requests import Request
-from starlette.responses import Response
 
 from tacit.errors import InputError, StateError
 from tacit.problem import Problem as StatedProblem
-from tacit.service.calls import Call, Handler, answer
+from tacit.service.calls import Answered, Call, Handler, answer
 from tacit.service.problems import NotFoundError, UnavailableError
 from tacit.service.schemas import (
     AdvanceRequest,
@@ -40,7 +39,7 @@ STATUSES = (404, 409, 422, 503)
 def long_work(kind: str) -> Handler:
     """Writes work down, to be done by a process of its own."""
 
-    async def begin(service: Service, request: Request, body: Any) -> Response:
+    async def begin(service: Service, request: Request, body: Any) -> Answered:
         study = _study(service, request)
         given = {name: value for name, value in msgspec.to_builtins(body).items() if value}
         key = request.headers.get(KEY)
@@ -53,13 +52,13 @@ def long_work(kind: str) -> Handler:
     return begin
 
 
-async def show_work(service: Service, request: Request, _body: Any) -> Response:
+async def show_work(service: Service, request: Request, _body: Any) -> Answered:
     """Where long work stands."""
     study = _study(service, request)
     return answer(_told(await asyncio.to_thread(study.works.get, request.path_params["work"])))
 
 
-async def make_plan(service: Service, request: Request, body: PlanRequest) -> Response:
+async def make_plan(service: Service, request: Request, body: PlanRequest) -> Answered:
     """What a policy will be worth, before any data. Free, and made by a process of its own."""
     try:
         StatedProblem.from_spec(body.problem)

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tacit._version import __version__
-from tacit.service.calls import Call, answer
+from tacit.service.calls import Answered, Call, answer
 from tacit.service.problems import UnavailableError
 from tacit.service.schemas import Ready, VersionAnswer
 
@@ -20,29 +20,29 @@ if TYPE_CHECKING:
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
-async def livez(service: Service, request: Request, _body: Any) -> Response:
+async def livez(service: Service, request: Request, _body: Any) -> Answered:
     """The process answers."""
     return answer(Ready("alive"))
 
 
-async def readyz(service: Service, request: Request, _body: Any) -> Response:
+async def readyz(service: Service, request: Request, _body: Any) -> Answered:
     """Every database answers, and decisions can be written."""
     if not all(study.ready for study in service.studies.values()):
         raise UnavailableError("a study's database does not answer now.")
     return answer(Ready("ready"))
 
 
-async def metrics(service: Service, request: Request, _body: Any) -> Response:
+async def metrics(service: Service, request: Request, _body: Any) -> Answered:
     """Figures for Prometheus. None of them depends on anything private."""
     return Response(service.metrics.text(service.studies.values()), media_type=TEXT)
 
 
-async def version(service: Service, request: Request, _body: Any) -> Response:
+async def version(service: Service, request: Request, _body: Any) -> Answered:
     """Versions of what the guarantee rests on."""
     return answer(VersionAnswer(__version__, "v1", installed("opendp")))
 
 
-async def openapi(service: Service, request: Request, _body: Any) -> Response:
+async def openapi(service: Service, request: Request, _body: Any) -> Answered:
     """This interface, for machines."""
     return Response(msgspec.json.encode(service.document), media_type="application/json")
 

@@ -14,9 +14,8 @@ from sqlalchemy.engine import make_url
 
 from tacit.errors import InputError, MissingExtraError
 from tacit.policy.loading import load
-from tacit.service.guard import MOST_BYTES
 from tacit.service.served import Served, ServedPolicy, ServedStudy
-from tacit.service.service import Service
+from tacit.service.service import MOST_BYTES, Service
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 

@@ -20,7 +20,7 @@ from tacit.quiet import quiet
 from tacit.service.batcher import Batcher
 from tacit.service.doors import Door
 from tacit.service.keys import Keys, Ring
-from tacit.service.problems import NotFoundError, UnavailableError
+from tacit.service.problems import NotFoundError
 from tacit.service.schemas import (
     ChargeAnswer,
     DecisionAnswer,
@@ -230,6 +230,7 @@ class ServedStudy(Served):
         self._answers = True
         self._writer.start()
         self._looker.start()
+        self._tick()
 
     def stop(self) -> None:
         self._stopping.set()
@@ -250,7 +251,7 @@ class ServedStudy(Served):
         if self._finished and request.event_id is None:
             return await self._decide_by_policy(request)
         try:
-            answer = await self._submitted(ask)
+            answer = await self._writer.submit(ask)
         except StateError:
             await asyncio.to_thread(self.look)
             if not self._finished:
@@ -264,19 +265,16 @@ class ServedStudy(Served):
         return await self._by_policy.decide(request)
 
     async def reward(self, id: str, value: float) -> None:
-        await self._submitted(Tell(id, value))
+        await self._writer.submit(Tell(id, value))
 
     async def activate(self, id: str) -> None:
-        await self._submitted(Activate(id))
+        await self._writer.submit(Activate(id))
 
-    async def _submitted(self, call: Any) -> Any:
-        try:
-            return await asyncio.wait_for(self._writer.submit(call), PATIENCE)
-        except TimeoutError:
-            raise UnavailableError(
-                "the database is slow: whether this was written is not known; send it again, "
-                "under the same event id."
-            ) from None
+    def _tick(self) -> None:
+        """Once a second, on the event loop."""
+        self._writer.give_up(PATIENCE)
+        if self._loop is not None and not self._stopping.is_set():
+            self._loop.call_later(1.0, self._tick)
 
     def _told(self, answer: Answer, request: DecisionRequest) -> DecisionAnswer:
         until = None

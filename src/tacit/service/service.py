@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tacit.errors import InputError
 from tacit.service import decisions, ofrep, operations, probes, studies
 from tacit.service.calls import Call
-from tacit.service.guard import MOST_BYTES, Guard
+from tacit.service.guard import Guard
 from tacit.service.metrics import Metrics
 from tacit.service.openapi import document
 from tacit.service.problems import ForbiddenError, NotFoundError, UnauthorizedError
@@ -30,6 +30,9 @@ CALLS: list[Call] = [
 ]
 
 
+MOST_BYTES = 1 << 20  # of the body of a request
+
+
 class Service:
     """Several studies or policies, each under a name, as one ASGI application."""
 
@@ -37,6 +40,7 @@ class Service:
         self.studies = {each.name: each for each in served}
         if len(self.studies) != len(served) or not served:
             raise InputError("a service serves studies under different names: write NAME=URL.")
+        self.most_bytes = most_bytes
         self.metrics = Metrics()
         self.document = document(CALLS)
         self.stopping = asyncio.Event()
@@ -48,7 +52,7 @@ class Service:
             default=_unknown,
             lifespan=self._lifespan,
         )
-        self.app: ASGIApp = Guard(router, self.metrics, most_bytes)
+        self.app: ASGIApp = Guard(router, self.metrics)
 
     @asynccontextmanager
     async def _lifespan(self, _app: Any) -> AsyncIterator[None]:

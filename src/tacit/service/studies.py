@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from tacit.errors import StateError
-from tacit.service.calls import Call, answer
+from tacit.service.calls import Answered, Call, answer
 from tacit.service.problems import NotFoundError
 from tacit.service.schemas import HistoryAnswer, LedgerAnswer, StudyAnswer
 from tacit.service.served import Served, ServedStudy
@@ -24,12 +24,12 @@ EVENTS = "text/event-stream"
 QUIET_SECONDS = 15.0  # after which a stream says that it is alive
 
 
-async def show(service: Service, request: Request, _body: Any) -> Response:
+async def show(service: Service, request: Request, _body: Any) -> Answered:
     """Where a study stands."""
     return answer(await asyncio.to_thread(service.study(request).about))
 
 
-async def history(service: Service, request: Request, _body: Any) -> Response:
+async def history(service: Service, request: Request, _body: Any) -> Answered:
     """Every epoch so far, as released."""
     study = service.study(request)
     epochs = []
@@ -38,7 +38,7 @@ async def history(service: Service, request: Request, _body: Any) -> Response:
     return answer(HistoryAnswer(epochs))
 
 
-async def ledger(service: Service, request: Request, _body: Any) -> Response:
+async def ledger(service: Service, request: Request, _body: Any) -> Answered:
     """What was spent and what is left."""
     study = service.study(request)
     if not isinstance(study, ServedStudy):
@@ -46,7 +46,7 @@ async def ledger(service: Service, request: Request, _body: Any) -> Response:
     return answer(await asyncio.to_thread(study.ledger))
 
 
-async def policy(service: Service, request: Request, _body: Any) -> Response:
+async def policy(service: Service, request: Request, _body: Any) -> Answered:
     """The policy that was released last, as an archive of its files."""
     released = service.study(request).released
     if released is None:
@@ -58,7 +58,7 @@ async def policy(service: Service, request: Request, _body: Any) -> Response:
     return Response(released.archive, media_type=ZIP, headers=headers)
 
 
-async def events(service: Service, request: Request, _body: Any) -> Response:
+async def events(service: Service, request: Request, _body: Any) -> Answered:
     """News of a study, as they come: an epoch was opened, a policy was released."""
     study = service.study(request)
     return StreamingResponse(_stream(service, study), media_type=EVENTS)

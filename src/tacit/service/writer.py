@@ -6,6 +6,7 @@ import asyncio
 import logging
 import queue
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -14,6 +15,10 @@ from tacit.service.problems import UNAVAILABLE, UnavailableError, as_tacit
 
 MOST = 256  # calls of one transaction
 MOST_WAITING = 20_000
+SLOW = (
+    "the database is slow: whether this was written is not known; send it again under the same "
+    "event id."
+)
 log = logging.getLogger("tacit.service")
 
 
@@ -33,6 +38,8 @@ class Writer:
         self._serve = serve
         self._waiting: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name=f"writer of {name}", daemon=True)
+        self._group: list[Waiting] = []  # that is being written
+        self._since = 0.0
 
     def start(self) -> None:
         self._thread.start()
@@ -56,11 +63,29 @@ class Writer:
         self._waiting.put(Waiting(call, loop, answer))
         return answer
 
+    def give_up(self, patience: float) -> None:
+        """Tells those who have waited for longer that it is not known what became of their calls.
+        To be called now and then from the event loop: a timer for each call would cost more."""
+        group = self._group
+        if not group or time.monotonic() - self._since < patience:
+            return
+        waiting = list(group)
+        while not self._waiting.empty():
+            each = self._waiting.get_nowait()
+            if each is None:
+                self._waiting.put(None)
+                break
+            waiting.append(each)
+        _settle(waiting, [UnavailableError(SLOW)] * len(waiting))
+
     def _run(self) -> None:
         while True:
             group, last = self._gather()
             if group:
+                self._since = time.monotonic()
+                self._group = group
                 self._tell(group, self._results(group))
+                self._group = []
             if last:
                 return
 
