@@ -141,7 +141,14 @@ def test_the_shell_lines_on_epochs_run(tmp_path: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize(
     "page",
-    ["README.md", "CONTRIBUTING.md", "docs/notation.md", "docs/epochs.md", "examples/README.md"],
+    [
+        "README.md",
+        "CONTRIBUTING.md",
+        "docs/notation.md",
+        "docs/epochs.md",
+        "docs/service.md",
+        "examples/README.md",
+    ],
 )
 def test_links_lead_somewhere(page: str) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text()):

@@ -16,6 +16,7 @@ def serve(
         list[str] | None,
         typer.Argument(
             metavar="[NAME=]URL...",
+            envvar="TACIT_STUDIES",  # where a password must not stand in a list of processes
             help="Databases of studies. Without a name, that of the file or database is taken.",
         ),
     ] = None,

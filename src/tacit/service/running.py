@@ -89,7 +89,9 @@ def server(service: Service, listening: Listening) -> Any:
         lifespan="on",
         **tls,
     )
-    return uvicorn.Server(config)
+    made = uvicorn.Server(config)
+    service.exiting = lambda: made.should_exit
+    return made
 
 
 def _named_url(text: str) -> tuple[str, str]:

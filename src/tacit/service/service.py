@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -43,9 +43,8 @@ class Service:
         self.most_bytes = most_bytes
         self.metrics = Metrics()
         self.document = document(CALLS)
-        self.stopping = asyncio.Event()
+        self.exiting: Callable[[], bool] = lambda: False  # whether streams are to end
         self.planning = asyncio.Semaphore(1)  # one plan at a time
-        self.quiet_seconds = studies.QUIET_SECONDS
         router = Router(
             routes=[call.route(self) for call in CALLS],
             redirect_slashes=False,
@@ -61,7 +60,6 @@ class Service:
         try:
             yield
         finally:
-            self.stopping.set()
             for study in self.studies.values():
                 await asyncio.to_thread(study.stop)
 

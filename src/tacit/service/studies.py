@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 ZIP = "application/zip"
 EVENTS = "text/event-stream"
 QUIET_SECONDS = 15.0  # after which a stream says that it is alive
+LOOK_SECONDS = 0.5  # after which it looks whether the service is to end
 
 
 async def show(service: Service, request: Request, _body: Any) -> Answered:
@@ -68,11 +69,15 @@ async def _stream(service: Service, study: Served) -> AsyncIterator[bytes]:
     queue = study.listen()
     try:
         yield b": listening\n\n"
-        while not service.stopping.is_set():
+        quiet = 0.0
+        while not service.exiting():
             try:
-                kind, about = await asyncio.wait_for(queue.get(), service.quiet_seconds)
+                kind, about = await asyncio.wait_for(queue.get(), LOOK_SECONDS)
             except TimeoutError:
-                yield b": still here\n\n"
+                quiet += LOOK_SECONDS
+                if quiet >= QUIET_SECONDS:
+                    quiet = 0.0
+                    yield b": still here\n\n"
                 continue
             yield b"event: " + kind.encode() + b"\ndata: " + msgspec.json.encode(about) + b"\n\n"
     finally:
