@@ -13,5 +13,5 @@ def test_nothing_acknowledged_is_lost_when_the_service_is_killed() -> None:
 
 
 def test_a_service_that_acknowledges_too_early_is_found_out() -> None:
-    found = measure("sqlite", 2, forget=True)
+    found = measure("sqlite", 1, forget=True)
     assert any("reward" in each for each in found.wrong)

@@ -20,6 +20,9 @@ from services import HERE, Address, Serving, make_shop
 from tacit.core.database import connect
 from tacit.policy.archives import unpacked
 from tacit.service.keys import Keys
+from tacit.service.supervisor import STALE_SECONDS, Supervisor
+from tacit.service.work import Work, Works
+from tacit.service.worker import perform_work
 from tacit.study import EpochStudy, Study
 
 pytest_plugins = ["databases", "services"]
@@ -160,7 +163,7 @@ def test_a_study_goes_from_its_first_decision_to_its_policy(shop: Address) -> No
     for _ in range(29):
         shop.decide()
     assert shop.decide().status_code == 409  # full
-    assert shop.work("advance", {})["result"]["finished"]
+    study_of(shop).advance()
     within_a_second(lambda: shop.decide().json().get("mode") == "exploit")
     free = shop.decide().json()
     assert free["epoch"] is None
@@ -219,20 +222,50 @@ def test_work_is_begun_once_and_one_at_a_time(
     assert shop("GET", "/v1/studies/shop/work/none").status_code == 404
 
 
-def test_work_that_was_left_by_a_dead_process_is_taken_up(
-    sqlite_urls: Urls, serving: Serving, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from tacit.service.work import Works
-
-    monkeypatch.setattr("tacit.service.supervisor.STALE_SECONDS", 0.5)
+def test_work_that_was_left_by_a_dead_process_is_taken_up(sqlite_urls: Urls) -> None:
+    """Its beat stands still. Work whose beat grows is left alone."""
+    now = 0.0
     url = make_shop(sqlite_urls())
-    study = Study.open(url)
-    study.ask_many([[0.5]] * 20)
+    Study.open(url).ask_many([[0.5]] * 20)
     works = Works(connect(url))
+    begun: list[Work] = []
+
+    class Watched(Supervisor):
+        def _start(self, work: Work) -> None:
+            begun.append(work)
+
+    supervisor = Watched(works, url, clock=lambda: now)
     left = works.begin("advance", {}, "left")
-    assert works.claim(left.id, left.beat)  # and its process dies
-    shop = serving(f"shop={url}")
-    assert shop.work("advance", {}, Idempotency_Key="left")["result"]["advanced"]
+    assert works.claim(left.id, left.beat)  # by a process that works on it,
+    for beat in range(1, 4):
+        supervisor.look()
+        now += STALE_SECONDS - 1
+        assert works.beat(left.id, beat, "")
+    assert begun == []
+    supervisor.look()
+    now += STALE_SECONDS + 1  # and then dies
+    supervisor.look()
+    assert [work.id for work in begun] == [left.id]
+    perform_work(url, left.id, begun[0].beat)
+    done = works.get(left.id)
+    assert done.state == "done"
+    assert done.result is not None
+    assert done.result["advanced"]
+    assert not works.beat(left.id, begun[0].beat, "")  # whoever had it sees that
+    perform_work(url, left.id, begun[0].beat)  # and who comes late does nothing
+    assert len(Study.open(url).ledger.charges()) == 2
+
+
+def test_work_that_fails_says_why(sqlite_urls: Urls) -> None:
+    url = make_shop(sqlite_urls())
+    works = Works(connect(url))
+    work = works.begin("release", {}, None)
+    perform_work(url, work.id, work.beat)
+    failed = works.get(work.id)
+    assert failed.state == "failed"
+    assert failed.result is not None
+    assert failed.result["status"] == 409
+    assert "advance()" in failed.result["detail"]
 
 
 # -- policies alone -------------------------------------------------------------------------------
@@ -268,7 +301,7 @@ def test_a_study_of_one_release_is_served_and_then_its_policy(
         answer = shop.decide(context=context).json()
         assert shop.reward(answer["event_id"], 0.5).status_code == 204
     assert shop.decide(context=context).status_code == 409
-    assert shop.work("release", {})["result"]["released"]
+    Study.open(url).release()
     within_a_second(lambda: shop.decide(context=context).status_code == 200, seconds=20)
     assert shop.reward(answer["event_id"], 0.5).status_code == 204
     assert shop("GET", "/v1/studies/shop/history").json() == {"epochs": []}

@@ -14,6 +14,7 @@ from sqlalchemy import event, text
 
 from databases import Urls, make_epoch_study, make_study, race
 from desks import HERE, ask_after_fork, ask_at_a_desk, desk_at
+from mutation import Mutant, failure_under
 from tacit.core.database import connect
 from tacit.errors import (
     RequestConflictError,
@@ -213,3 +214,84 @@ def test_an_error_of_the_database_shows_no_value(url: str) -> None:
     assert not isinstance(caught.value, TacitError)
     assert "31337" not in f"{caught.value!r} {caught.value}"
     assert "secret-id" not in f"{caught.value!r} {caught.value}"
+
+
+# -- every rule, broken on purpose ----------------------------------------------------------------
+
+
+def another_body(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    make_epoch_study(url, [20, 30])
+    desk_at(url).serve([Ask(HERE, id="a")])
+    (found,) = desk_at(url).serve([Ask({"c": 0.25}, id="a")])
+    assert isinstance(found, RequestConflictError)
+
+
+def told_otherwise(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    make_epoch_study(url, [20, 30])
+    test_rewards_are_kept_to_the_last_bit_and_odd_ones_are_none(url)
+
+
+def told_too_late(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    make_epoch_study(url, [20, 30])
+    test_a_law_that_is_not_played_any_more_is_drawn_again(url)
+
+
+def no_room(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    make_epoch_study(url, [20, 30])
+    test_rounds_of_a_group_go_into_the_epoch_that_has_room(url)
+
+
+GROUP = "tacit.study.desk._Group"
+MUTANTS = [
+    Mutant(
+        "another request gets the answer of the first",
+        f"{GROUP}._kept",
+        "if row.body != self.bodies[i]:",
+        "if False:",
+        another_body,
+    ),
+    Mutant(
+        "another reward replaces the first",
+        f"{GROUP}._tell",
+        "before = told.get(call.id, row.reward if row.told else MISSING)",
+        "before = MISSING",
+        told_otherwise,
+    ),
+    Mutant(
+        "rewards of closed epochs are taken",
+        f"{GROUP}._tell",
+        "elif row.number <= closed:",
+        "elif False:",
+        told_too_late,
+    ),
+    Mutant(
+        "a law that is over is played",
+        "tacit.study.epoch_store.EpochStore.place",
+        "if epochs[-1].number != law:",
+        "if False:",
+        told_too_late,
+    ),
+    Mutant(
+        "rounds beyond the horizon are taken",
+        "tacit.study.epoch_store._epoch_of",
+        "number <= last.end + sizes[following - 1]",
+        "True",
+        no_room,
+    ),
+    Mutant(
+        "connections to a file that was replaced are used",
+        "tacit.core.database._identity",
+        "return found.st_dev, found.st_ino",
+        "return 0, 0",
+        test_a_file_that_was_replaced_is_opened_anew,
+    ),
+]
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_a_broken_rule_is_seen(mutant: Mutant, tmp_path: Path) -> None:
+    failure_under(mutant, tmp_path)

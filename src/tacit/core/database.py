@@ -93,7 +93,8 @@ def _forget_connections() -> None:
         engine.pool = engine.pool.recreate()
 
 
-os.register_at_fork(after_in_child=_forget_connections)
+if hasattr(os, "register_at_fork"):  # there are no forks on Windows
+    os.register_at_fork(after_in_child=_forget_connections)
 
 
 def _sqlite(url: URL, create: bool) -> Engine:

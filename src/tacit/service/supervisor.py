@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from tacit.service.work import QUEUED, Work, Works
 
+AGAIN_SECONDS = 0.5  # between two starts at least
 STALE_SECONDS = 10.0  # a beat that stands still for so long belongs to nobody
 log = logging.getLogger("tacit.service")
 
@@ -26,6 +27,7 @@ class Supervisor:
         self._child: subprocess.Popen[bytes] | None = None
         self._seen: tuple[str, int] | None = None
         self._since = 0.0
+        self._started = -AGAIN_SECONDS
 
     def look(self) -> None:
         """Starts a process if there is work that nobody does."""
@@ -37,7 +39,10 @@ class Supervisor:
             died = code != 0
             self._child = None
         work = self._works.open()
-        if work is not None and (work.state == QUEUED or died or self._stale(work)):
+        now = self._clock()
+        soon = now - self._started < AGAIN_SECONDS
+        if work is not None and not soon and (work.state == QUEUED or died or self._stale(work)):
+            self._started = now
             self._start(work)
 
     def _stale(self, work: Work) -> bool:

@@ -21,7 +21,7 @@ from tacit.core.database import connect
 from tacit.errors import StateError, TacitError
 from tacit.planning import plan
 from tacit.problem import Problem
-from tacit.service.problems import problem_of
+from tacit.service.problems import UnavailableError, as_tacit, problem_of
 from tacit.service.work import DONE, FAILED, Work, Works
 from tacit.study import Study
 
@@ -69,7 +69,9 @@ def perform_work(url: str, id: str, beat: int) -> None:
     try:
         result = done(Study.open(url), work.kind, work.parameters, beating.progress)
         state = DONE
-    except TacitError as error:
+    except Exception as error:
+        if isinstance(as_tacit(error), UnavailableError):
+            raise  # it is taken up again once the database answers
         result = msgspec.to_builtins(problem_of(error))
         state = FAILED
     beating.stop()

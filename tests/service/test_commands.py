@@ -1,0 +1,121 @@
+"""The commands of the service, and its page."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from openfeature import api
+from typer.testing import CliRunner
+
+from databases import Urls
+from helpers import ROOT
+from services import Serving, make_shop
+from tacit.cli import app
+from tacit.errors import InputError
+from tacit.service.keys import SCOPES
+from tacit.service.running import _named_path, _named_url
+from tacit.study import Study
+from tacit_lab.loads.servers import running, service
+
+pytest_plugins = ["databases", "services"]
+PAGE = (ROOT / "docs" / "service.md").read_text()
+VISITOR = {"loyalty": 0.5, "days_away": 3.0, "device": "phone"}
+
+
+def run(*arguments: str) -> Any:
+    return CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+
+
+def test_keys_are_made_listed_and_revoked(sqlite_urls: Urls) -> None:
+    url = make_shop(sqlite_urls())
+    made = run("keys", "create", url, "--name", "shop", "--scope", "decide", "--expires", "90d")
+    key = made.stdout.split()[0]
+    assert re.fullmatch(r"tacit_[0-9a-f]{12}_[\w-]{43}", key)
+    listed = run("keys", "list", url, "--json")
+    (about,) = json.loads(listed.stdout)["keys"]
+    assert about["scopes"] == ["decide"]
+    assert about["expires"] - about["created"] == pytest.approx(90 * 86_400)
+    assert key.split("_", 2)[2] not in listed.stdout
+    assert about["id"] in run("keys", "list", url).stdout
+    run("keys", "revoke", url, about["id"])
+    (about,) = json.loads(run("keys", "list", url, "--json").stdout)["keys"]
+    assert about["revoked"]
+    with pytest.raises(InputError, match="one scope or more"):
+        run("keys", "create", url, "--name", "shop", "--scope", "everything")
+
+
+def test_the_help_of_every_command_teaches() -> None:
+    for command in (["serve"], ["keys", "create"], ["db", "upgrade"]):
+        found = run(*command, "--help")
+        assert found.exit_code == 0
+        assert "tacit" in found.stdout
+
+
+def test_studies_are_named_by_their_databases_unless_they_are_named() -> None:
+    assert _named_url("sqlite:///a/shop.db") == ("shop", "sqlite:///a/shop.db")
+    assert _named_url("x=postgresql://h/clinic?a=b") == ("x", "postgresql://h/clinic?a=b")
+    assert _named_url("postgresql://h/clinic?a=b")[0] == "clinic"
+    assert _named_path("p=out/dosing") == ("p", "out/dosing")
+    with pytest.raises(InputError, match="no name of a study"):
+        _named_url("sqlite:///a/my shop.db")
+
+
+def test_the_command_serves_until_it_is_told_to_end(sqlite_urls: Urls, tmp_path: Path) -> None:
+    """The same entry point as that of the container, in a process of its own."""
+    url = make_shop(sqlite_urls())
+    log = tmp_path / "log"
+    with running(service([f"shop={url}"], log=log)) as up:
+        path = f"http://127.0.0.1:{up.port}"
+        answer = httpx.post(f"{path}/v1/studies/shop/decisions", json={"context": {"c": 0.25}})
+        assert answer.status_code == 200
+        with httpx.stream("GET", f"{path}/v1/studies/shop/events") as stream:
+            next(stream.iter_lines())
+            assert up.stop() in (0, -15)
+    assert Study.open(url).asked == 1
+    assert "0.25" not in log.read_text()
+
+
+def test_a_missing_extra_is_named(sqlite_urls: Urls) -> None:
+    program = "import sys; sys.modules['msgspec'] = None; from tacit.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "serve", make_shop(sqlite_urls())],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "pip install 'tacit[serve]'" in done.stderr
+
+
+def test_the_page_on_the_service_runs(
+    tmp_path: Path, serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its Python, against a shop; and of its commands those that end."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("data"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tacit.design.choices.RANK", 20)
+    lines = re.findall(r"^    tacit (.+?)(?:  +#.*)?$", PAGE, flags=re.MULTILINE)
+    assert [line.split()[0] for line in lines] == ["study", "keys", "serve"]
+    for line in lines[:2]:
+        assert run(*line.split()).exit_code == 0
+    url = f"sqlite:///{tmp_path / 'shop.db'}"
+    made = ["study", "create", url, "examples/pricing.toml", "--rounds", "500", "--epochs", "2"]
+    assert run(*made).exit_code == 0
+    scopes = [word for scope in SCOPES for word in ("--scope", scope)]
+    key = json.loads(run("keys", "create", url, "--name", "x", *scopes, "--json").stdout)["key"]
+    shop = serving(url)
+    names: dict[str, Any] = {"KEY": key, "VISITOR": VISITOR}
+    for block in re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL):
+        exec(block.replace("http://127.0.0.1:8070", shop.url), names)  # noqa: S102
+    api.shutdown()
+    assert names["found"].error_code is None
+    assert names["decision"].counts
+    assert Study.open(url).asked == 2
