@@ -162,35 +162,38 @@ class EpochPlay(PointLaw):
 
     def propensities(self, C: Floats, X: Floats, modes: NDArray[np.intp]) -> list[Propensity]:
         """Of actions that were drawn in these modes, in unit coordinates."""
-        explored = modes == MODES.index("explore")
-        everywhere = Propensity(self.shares.explore * self.actions.uniform_density, density=True)
+        C = self._readable(C)
+        continuous = self.actions.continuous
+        everywhere = self.shares.explore * self.actions.uniform_density
+        # Uniform play of continuous actions never meets a single action of the others.
+        single = np.full(len(C), True) if not continuous else modes != MODES.index("explore")
+        atoms = np.zeros(len(C))
+        if single.any():
+            atoms[single] = self._atoms(C[single], X[single])
+        if not continuous:
+            return [Propensity(everywhere + float(atom), density=False) for atom in atoms]
         return [
-            # Uniform play of continuous actions never meets a single action of the others.
-            everywhere if explored[i] and self.actions.continuous else self.propensity(C[i], X[i])
-            for i in range(len(C))
+            Propensity(float(atom), density=False) if atom else Propensity(everywhere, density=True)
+            for atom in atoms
         ]
 
     def propensity(self, c: Floats, x: Floats) -> Propensity:
-        """Of one action in one context, both in unit coordinates."""
-        c = self._readable(c[None, :])[0]
-        continuous = self.actions.continuous
-        atoms = 0.0
+        """Of one action in one context, both in unit coordinates. On continuous actions it is a
+        density where nothing but uniform play would choose it."""
+        unknown = np.array([MODES.index("learn")])
+        return self.propensities(c[None, :], x[None, :], unknown)[0]
+
+    def _atoms(self, C: Floats, X: Floats) -> Floats:
+        """How likely the parts of the law that are not uniform choose these very actions."""
+        atoms = np.zeros(len(C))
         if self.shares.learn:
             committee = self._learned.committee
-            chosen = self._decider.decide(np.tile(c, (len(committee), 1)), committee)
-            atoms += self.shares.learn * float(np.mean(same_actions(chosen, x)))
+            atoms += self.shares.learn * self._decider.agreeing(C, X, committee)
         if self.shares.exploit:
-            atoms += self.shares.exploit * float(same_actions(self.decide(c[None, :]), x)[0])
+            atoms += self.shares.exploit * same_actions(self._decider.decide(C), X)
         if self.shares.control:
-            atoms += self.shares.control * float(
-                same_actions(self._baseline_points(c[None, :]), x)[0]
-            )
-        everywhere = self.shares.explore * self.actions.uniform_density
-        if not continuous:
-            return Propensity(everywhere + atoms, density=False)
-        if atoms:
-            return Propensity(atoms, density=False)
-        return Propensity(everywhere, density=True)
+            atoms += self.shares.control * same_actions(self._baseline_points(C), X)
+        return atoms
 
     def points(self, contexts: Columns, rng: Rng) -> Floats:
         return self.draw(self.problem.contexts.encode(contexts), self.problem.contexts, rng)

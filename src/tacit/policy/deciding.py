@@ -6,14 +6,17 @@ number for each context and coordinate.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit._typing import Array, Floats
-from tacit.domains import Domain
+from tacit.domains import Box, Domain
 from tacit.kernels import Kernel, Separable
 from tacit.numerics.engine import CPU_ROWS, Engine, to_numpy
+from tacit.play.base import SAME
 
 ROWS = 1024  # contexts decided at a time,
 GPU_ROWS = 16_384  # and on a GPU
@@ -54,6 +57,57 @@ class Decider:
         """The one action, as a row, that is best on average over these contexts."""
         return self._best(_MeanScores(self._scores(C)))
 
+    def agreeing(self, C: Floats, X: Floats, weights: Floats) -> Floats:
+        """For each context the share of reward functions, a row of `weights` each, whose best
+        action is that of `X`: what `decide` finds for each of them, with less work."""
+        owners = []  # contexts whose action a function may choose, and those functions
+        functions = []
+        starts = []
+        values = []
+        for i, (best, value) in enumerate(self._best_for_each(C, weights)):
+            near = np.flatnonzero(self._within_reach(self.menu[best], X[i]))
+            owners.append(np.full(len(near), i))
+            functions.append(near)
+            starts.append(best[near])
+            values.append(value[near])
+        owner = np.concatenate(owners)
+        if not len(owner):
+            return np.zeros(len(C))
+        x = self.menu[np.concatenate(starts)]
+        if self.actions.continuous:
+            own = weights[np.concatenate(functions)]
+            x = self._uphill(x, np.concatenate(values), self._scores(C[owner], own))
+        same = np.max(np.abs(x - X[owner]), axis=1, initial=0.0) < SAME
+        return np.bincount(owner[same], minlength=len(C)) / len(weights)
+
+    def _best_for_each(self, C: Floats, weights: Floats) -> Iterator[tuple[Floats, Floats]]:
+        """For each context, the best candidates of all reward functions and their scores."""
+        if not isinstance(self.kernel, Separable):
+            for c in C:
+                yield self._scores(np.tile(c, (len(weights), 1)), weights).best_of_menu()
+            return
+        own = self._engine.put(weights)
+        for part in self.kernel.contexts(self._engine.put(C), self._landmarks[:, self.kernel.at :]):
+            scores = to_numpy((part * own) @ self.menu_kernel)
+            best = np.argmax(scores, axis=1)
+            yield best, scores[np.arange(len(scores)), best]
+
+    def _within_reach(self, starts: Floats, x: Floats) -> NDArray[np.bool_]:
+        """Candidates from which `_uphill` may lead to `x`. On a convex domain it goes no further
+        than its steps, along each coordinate."""
+        distance = np.max(np.abs(starts - x), axis=1, initial=0.0)
+        if not self.actions.continuous:
+            return np.asarray(distance < SAME)
+        if type(self.actions) is not Box:
+            return np.full(len(starts), True)
+        steps = self._step * sum(0.25**i for i in range(REFINEMENTS))
+        return np.asarray(distance <= steps + SAME)
+
+    @property
+    def _step(self) -> float:
+        """Of the first refinement: about the distance of two candidates."""
+        return 1.0 / max(1.0, len(self.menu) ** (1.0 / self.menu.shape[1]) - 1.0)
+
     def _scores(self, C: Floats, weights: Floats | None = None) -> _Scores:
         own = self._weights if weights is None else self._engine.put(weights)
         if isinstance(self.kernel, Separable):
@@ -73,7 +127,7 @@ class Decider:
         rows = np.arange(len(x))
         d = x.shape[1]
         project = self.actions.project_points
-        step = 1.0 / max(1.0, len(self.menu) ** (1.0 / d) - 1.0)
+        step = self._step
         for _ in range(REFINEMENTS):
             for j in range(d):
                 move = np.zeros(d)
@@ -135,7 +189,9 @@ class _SeparableScores(_Scores):
     def __init__(self, decider: Decider, kernel: Separable, C: Floats, weights: Array) -> None:
         super().__init__(decider, C, weights)
         self._kernel = kernel
-        contexts = kernel.contexts(self.C, self.landmarks[:, kernel.at :])
+        # Many reward functions in one context, as `Decider.agreeing` has them: computed once.
+        one = self.C[:1] if weights.ndim == 2 and bool((self.C[:1] == self.C).all()) else self.C
+        contexts = kernel.contexts(one, self.landmarks[:, kernel.at :])
         self._context_part = contexts * weights
 
     def on_menu(self) -> Array:

@@ -25,7 +25,7 @@ from tacit.service.schemas import (
 )
 from tacit.service.served import ServedStudy
 from tacit.service.work import FAILED, Work
-from tacit.study import Study
+from tacit.study import EpochStudy
 
 if TYPE_CHECKING:
     from tacit.service.service import Service
@@ -136,8 +136,8 @@ CALLS = [
         ReleaseRequest,
     ),
     *(
-        [_call("validate", "Release what the policy is worth, which SPENDS", ValidateRequest)]
-        if hasattr(Study, "validate")
+        [_call("validate", "Plan an epoch that validates the policy: long work", ValidateRequest)]
+        if hasattr(EpochStudy, "validate")
         else []
     ),
     Call(

@@ -97,7 +97,7 @@ class StudyAnswer(Struct):
 
 
 class EpochAnswer(Struct):
-    """One epoch of a study, as released."""
+    """One epoch of a study, as released. `more` holds what else its history says."""
 
     number: int
     size: int
@@ -112,6 +112,7 @@ class EpochAnswer(Struct):
     expected: float | None
     drift: float | None
     guarantee: str | None
+    more: dict[str, Any]
 
 
 class HistoryAnswer(Struct):

@@ -303,6 +303,8 @@ class ServedStudy(Served):
         """Writes long work down. Fails at once if the study does not know such work."""
         if kind == "release" and self._in_epochs:
             raise StateError("this study goes on in epochs, which are released by advance.")
+        if kind == "validate" and not self._in_epochs:
+            raise StateError("a study of one release has no epochs that validate it.")
         return self.works.begin(kind, parameters, key)
 
     # -- what others have done ---------------------------------------------------------------------
@@ -405,11 +407,7 @@ class ServedStudy(Served):
     def history(self) -> list[EpochAnswer]:
         if not isinstance(self.study, EpochStudy):
             return []
-        names = EpochAnswer.__struct_fields__
-        return [
-            EpochAnswer(**{name: asdict(epoch)[name] for name in names})
-            for epoch in self.study.history
-        ]
+        return [_epoch_answer(asdict(epoch)) for epoch in self.study.history]
 
     def ledger(self) -> LedgerAnswer:
         ledger = self.study.ledger
@@ -428,6 +426,12 @@ class ServedStudy(Served):
                 for charge in ledger.charges()
             ],
         )
+
+
+def _epoch_answer(facts: dict[str, Any]) -> EpochAnswer:
+    names = [name for name in EpochAnswer.__struct_fields__ if name != "more"]
+    more = {name: value for name, value in facts.items() if name not in names}
+    return EpochAnswer(**{name: facts[name] for name in names}, more=more)
 
 
 def require_columns(problem: Any, context: Mapping[str, Any]) -> None:

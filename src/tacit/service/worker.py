@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import threading
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict
 from typing import Any
 
 import msgspec
@@ -86,16 +86,8 @@ def done(study: Study, kind: str, parameters: dict[str, Any], progress: Any) -> 
         policy = study.release(progress=progress)
         return {"released": True, "guarantee": str(policy.guarantee)}
     if kind == "validate" and hasattr(study, "validate"):
-        return _plain(study.validate(**parameters))
+        return {"epoch": int(study.validate(progress=progress, **parameters))}
     raise StateError(f"this version knows no work of the kind {kind!r}.")
-
-
-def _plain(found: Any) -> dict[str, Any]:
-    if hasattr(found, "to_json"):
-        return dict(found.to_json())
-    if is_dataclass(found) and not isinstance(found, type):
-        return asdict(found)
-    return {"text": str(found)}
 
 
 def planned(request: dict[str, Any]) -> dict[str, Any]:
