@@ -15,9 +15,11 @@ import pytest
 from sqlalchemy import event
 
 import tacit
-from databases import Urls
+from databases import Urls, make_study
 from services import HERE, Address, Serving, make_shop
 from tacit.core.database import connect
+from tacit.core.events import PermuteAndFlip
+from tacit.epochs import cohort_of
 from tacit.policy.archives import unpacked
 from tacit.service.keys import Keys
 from tacit.service.supervisor import STALE_SECONDS, Supervisor
@@ -268,6 +270,25 @@ def test_work_that_fails_says_why(sqlite_urls: Urls) -> None:
     assert "advance()" in failed.result["detail"]
 
 
+def test_a_budget_that_does_not_suffice_says_what_it_was_spent_on(sqlite_urls: Urls) -> None:
+    url = make_shop(sqlite_urls())
+    study: Any = Study.open(url)
+    study.ask_many([[0.5]] * 20)
+    first = cohort_of(1, 0, 20)
+    study.ledger.add_cohort(first)
+    study.ledger.spend("other", PermuteAndFlip(0.1), {}, lambda: b"x", cohort=first)
+    works = Works(connect(url))
+    work = works.begin("advance", {}, None)
+    perform_work(url, work.id, work.beat)
+    found = works.get(work.id).result
+    assert found is not None
+    assert found["type"] == "urn:tacit:problem:budget"
+    assert "asked" in found["detail"]
+    assert "left" in found["detail"]
+    assert [each.partition(":")[0] for each in found["charges"]] == ["other", "epoch 1/pass 1"]
+    assert found["charges"][0] == "other: rho=0.005"
+
+
 # -- policies alone -------------------------------------------------------------------------------
 
 
@@ -291,8 +312,6 @@ def test_a_released_policy_is_served_alone(
 def test_a_study_of_one_release_is_served_and_then_its_policy(
     sqlite_urls: Urls, serving: Serving
 ) -> None:
-    from databases import make_study
-
     url = sqlite_urls()
     make_study(url, horizon=12)
     shop = serving(f"shop={url}")

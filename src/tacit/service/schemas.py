@@ -48,6 +48,7 @@ class Problem(Struct, omit_defaults=True):
     title: str
     status: int
     detail: str
+    charges: list[str] = []  # where a budget does not suffice: what it was spent on
 
 
 class BatchRequest(Struct, forbid_unknown_fields=True):

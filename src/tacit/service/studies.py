@@ -62,7 +62,8 @@ async def policy(service: Service, request: Request, _body: Any) -> Answered:
 async def events(service: Service, request: Request, _body: Any) -> Answered:
     """News of a study, as they come: an epoch was opened, a policy was released."""
     study = service.study(request)
-    return StreamingResponse(_stream(service, study), media_type=EVENTS)
+    fresh = {"Cache-Control": "no-store"}
+    return StreamingResponse(_stream(service, study), media_type=EVENTS, headers=fresh)
 
 
 async def _stream(service: Service, study: Served) -> AsyncIterator[bytes]:

@@ -16,9 +16,10 @@ from typing import Any
 
 import msgspec
 
-from tacit.core import Budget
+from tacit.core import Budget, Ledger
 from tacit.core.database import connect
-from tacit.errors import StateError, TacitError
+from tacit.core.ledger import measured_in
+from tacit.errors import BudgetError, StateError, TacitError
 from tacit.planning import plan
 from tacit.problem import Problem
 from tacit.service.problems import UnavailableError, as_tacit, problem_of
@@ -73,9 +74,18 @@ def perform_work(url: str, id: str, beat: int) -> None:
         if isinstance(as_tacit(error), UnavailableError):
             raise  # it is taken up again once the database answers
         result = msgspec.to_builtins(problem_of(error))
+        if isinstance(error, BudgetError):
+            result["charges"] = charged(url)
         state = FAILED
     beating.stop()
     works.finish(id, state, result)
+
+
+def charged(url: str) -> list[str]:
+    """What the budget of a study was spent on, in words."""
+    ledger = Ledger.open(url)
+    unit = measured_in(ledger.budget)
+    return [f"{each.request}: {unit}={each.cost:.4g}" for each in ledger.charges()]
 
 
 def done(study: Study, kind: str, parameters: dict[str, Any], progress: Any) -> dict[str, Any]:

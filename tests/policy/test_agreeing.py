@@ -1,0 +1,77 @@
+"""How many reward functions choose an action: as if each had decided."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tacit
+from mutation import Mutant, failure_under
+from tacit._typing import Floats
+from tacit.domains import Domain
+from tacit.kernels import Matern
+from tacit.numerics.engine import NUMPY
+from tacit.play.base import same_actions
+from tacit.policy.deciding import Decider
+
+CONTEXTS = tacit.Mixed.of(age=(18, 95), gene=["G", "A"])
+ACTIONS = {
+    "one number": tacit.Box.of(dose=(0, 100)),
+    "two numbers": tacit.Box.of(a=(0, 1), b=(0, 1)),
+    "labels": tacit.Mixed.of(offer=["a", "b", "c"]),
+    "both": tacit.Mixed.of(offer=["a", "b"], x=(0, 1)),
+    "shares": tacit.Simplex(3),
+}
+
+
+def committee(actions: Domain, kernel: Any, spread: float) -> tuple[Decider, Floats, Floats]:
+    """A decider, reward functions so far apart, and contexts."""
+    problem = tacit.Problem(actions=actions, contexts=CONTEXTS, kernel=kernel)
+    rng = np.random.default_rng(1)
+    n = 30
+    landmarks = np.hstack([actions.sample_points(n, rng), CONTEXTS.sample_points(n, rng)])
+    weights = rng.normal(size=n)
+    decider = Decider(actions, problem.k, landmarks, weights, 64, NUMPY)
+    drawn = weights + spread * rng.normal(size=(16, n))
+    return decider, drawn, CONTEXTS.sample_points(12, rng)
+
+
+def slowly(decider: Decider, C: Floats, X: Floats, drawn: Floats) -> list[float]:
+    """Each function decides for itself."""
+    chosen = [decider.decide(np.tile(c, (len(drawn), 1)), drawn) for c in C]
+    return [float(np.mean(same_actions(each, x))) for each, x in zip(chosen, X, strict=True)]
+
+
+@pytest.mark.parametrize("spread", [0.02, 0.3, 2.0])
+@pytest.mark.parametrize("name", ACTIONS)
+def test_those_agree_who_would_decide_alike(name: str, spread: float) -> None:
+    decider, drawn, C = committee(ACTIONS[name], None, spread)
+    for X in (decider.decide(C, drawn[:12]), decider.decide(C), decider.menu[:12]):
+        X = np.resize(X, (len(C), X.shape[1]))
+        assert decider.agreeing(C, X, drawn).tolist() == slowly(decider, C, X, drawn)
+
+
+def test_the_same_for_kernels_of_any_kind() -> None:
+    decider, drawn, C = committee(ACTIONS["one number"], lambda a, b: Matern(2.5, 0.5)(a, b), 0.1)
+    X = decider.decide(C, drawn[:12])
+    found = decider.agreeing(C, X, drawn)
+    assert found.tolist() == slowly(decider, C, X, drawn)
+    assert found.max() > 0
+
+
+def one_number(tmp_path: Path) -> None:
+    test_those_agree_who_would_decide_alike("one number", 0.02)
+
+
+def test_a_reach_that_is_too_small_is_seen(tmp_path: Path) -> None:
+    mutant = Mutant(
+        "only candidates themselves are within reach",
+        "tacit.policy.deciding.Decider._within_reach",
+        "steps + SAME",
+        "SAME",
+        one_number,
+    )
+    failure_under(mutant, tmp_path)
