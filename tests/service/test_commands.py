@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import ssl
 import subprocess
 import sys
 from pathlib import Path
@@ -81,6 +82,24 @@ def test_the_command_serves_until_it_is_told_to_end(sqlite_urls: Urls, tmp_path:
             assert up.stop() in (0, -15)
     assert Study.open(url).asked == 1
     assert "0.25" not in log.read_text()
+
+
+def test_it_speaks_tls(sqlite_urls: Urls, serving: Serving, tmp_path: Path) -> None:
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed.")
+    certificate = tmp_path / "cert.pem"
+    key = tmp_path / "key.pem"
+    made = "req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost"
+    named = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate]
+    subprocess.run(["openssl", *made.split(), *named], check=True, capture_output=True)
+    url = make_shop(sqlite_urls())
+    shop = serving(f"shop={url}", certificate=certificate, private_key=key)
+    trusted = ssl.create_default_context(cafile=certificate)
+    with httpx.Client(verify=trusted) as client:
+        found = client.get(f"https://127.0.0.1:{shop.port}/v1/studies/shop")
+    assert found.status_code == 200
+    with pytest.raises(InputError, match="pass both, or neither"):
+        serving(f"shop={url}", certificate=certificate)
 
 
 def test_a_missing_extra_is_named(sqlite_urls: Urls) -> None:

@@ -34,7 +34,7 @@ from sqlalchemy import (
 from tacit._typing import Floats
 from tacit.core.accounts import MANY, adopted, member_digest, metadata, terms_table
 from tacit.core.budget import Budget
-from tacit.core.database import perform, retrying
+from tacit.core.database import perform, perform_in_turn, retrying
 from tacit.core.ledger import Ledger
 from tacit.errors import StateError
 from tacit.study.store import (
@@ -227,7 +227,7 @@ class EpochStore:
                     raise each
             return [each for each in found if isinstance(each, Asked)]
 
-        return perform(self.engine, attempt, queue=study_table)
+        return perform_in_turn(self.engine, attempt, study_table)
 
     def place(
         self, connection: Connection, law: int, rounds: Sequence[Round]
@@ -284,7 +284,7 @@ class EpochStore:
                 if done.rowcount != 1:
                     _explain(connection, id, closed)
 
-        perform(self.engine, attempt, queue=study_table)
+        perform_in_turn(self.engine, attempt, study_table)
 
     def close(self, number: int, asked: int) -> bool:
         """Closes an epoch: rewards that come from now on change nothing. One that is closed early,

@@ -39,7 +39,7 @@ from sqlalchemy import (
 from tacit._typing import Floats
 from tacit.core.accounts import adopted, metadata
 from tacit.core.budget import Budget
-from tacit.core.database import perform, retrying
+from tacit.core.database import perform, perform_in_turn, retrying
 from tacit.core.ledger import Ledger
 from tacit.core.users import user_key
 from tacit.errors import (
@@ -244,7 +244,7 @@ class Store:
             connection.execute(insert(rounds_table), rows)
             return ids
 
-        return perform(self.engine, attempt, queue=study_table)
+        return perform_in_turn(self.engine, attempt, study_table)
 
     def tell(self, rewards: dict[str, float | None]) -> None:
         """Writes rewards down, all of them or none. An unknown or already told id is an error."""
