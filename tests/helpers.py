@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sqlalchemy import Connection, Engine, event
 
 import tacit
 from tacit._typing import Floats
@@ -129,3 +130,28 @@ def silence() -> Iterator[None]:
         warnings.simplefilter("ignore", tacit.PolicyWarning)
         yield
     assert [str(warning.message) for warning in heard] == []
+
+
+def _do_not_wait(connection: Connection) -> None:
+    if connection.dialect.name == "sqlite":
+        connection.connection.cursor().execute("PRAGMA synchronous=OFF")
+
+
+def do_not_wait_for_the_disk() -> None:
+    """From now on no connection of this process to a SQLite file waits until the disk has what was
+    written. That guards against a power cut; tests only ever kill processes, which loses nothing
+    that was written. (A server of our own has fsync switched off for the same reason.)"""
+    event.listen(Engine, "engine_connect", _do_not_wait)
+
+
+@contextmanager
+def as_shipped() -> Iterator[None]:
+    """Connections as they are in use: nothing is switched off."""
+    listening = event.contains(Engine, "engine_connect", _do_not_wait)
+    if listening:
+        event.remove(Engine, "engine_connect", _do_not_wait)
+    try:
+        yield
+    finally:
+        if listening:
+            do_not_wait_for_the_disk()
