@@ -138,6 +138,13 @@ def epochs_of_users(study: EpochStudy) -> dict[str, set[int]]:
     return found
 
 
+@pytest.fixture(autouse=True)
+def _thompson_sampling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After few rounds a study would explore once more: these tests are about what it goes on to
+    play."""
+    monkeypatch.setattr("tacit.epochs.spread.UNKNOWN", 10.0)
+
+
 @pytest.fixture(params=["sqlite_urls", "postgres_urls"])
 def urls(request: pytest.FixtureRequest) -> Urls:
     made: Urls = request.getfixturevalue(request.param)

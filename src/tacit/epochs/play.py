@@ -68,6 +68,10 @@ class Shares:
         """The same where nothing is learned yet: all that is not the baseline's explores."""
         return Shares(explore=1.0 - self.control, control=self.control)
 
+    def exploring(self) -> Shares:
+        """The same with uniform play instead of Thompson sampling. Arms stay as they are."""
+        return Shares(1.0 - self.exploit - self.control, self.exploit, self.control)
+
     @property
     def probabilities(self) -> Floats:
         """In the order of `MODES`."""
@@ -106,8 +110,8 @@ class Learned:
 
 @dataclass(frozen=True, eq=False)
 class EpochPlay(PointLaw):
-    """The play of one epoch. Where nothing is `learned`, as in the first one, all rounds explore
-    that are not the baseline's."""
+    """The play of one epoch. In the first one nothing is `learned` yet, and all rounds explore that
+    are not the baseline's."""
 
     problem: Problem  # of the study; its own play is not looked at
     shares: Shares

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -38,9 +37,9 @@ def epoch_sizes(horizon: int, epochs: Any) -> list[int]:
     if epochs == 1:
         return [horizon]
     share = FIRST_SHARE.get(epochs, 1.0 / (LARGEST_RATIO**epochs - 1.0))
-    first = max(share * horizon, min(LEAST_FIRST, horizon / 10.0))
+    first = max(share * horizon, min(LEAST_FIRST, horizon / 10.0, horizon / epochs))
     ratio = _ratio(horizon / first, epochs)
-    sizes = [max(LEAST_ROUNDS, math.ceil(first * ratio**i)) for i in range(epochs - 1)]
+    sizes = [max(LEAST_ROUNDS, round(first * ratio**i)) for i in range(epochs - 1)]
     return [*sizes, _size(horizon - sum(sizes))]
 
 

@@ -162,7 +162,7 @@ class Player:
             white = rng.normal(size=(worlds.rank, MEMBERS))
             mean, draws = learned.draws(B, worlds.variance, white)
             spread = choose_spread(self._expected_regrets(mean, draws))
-            shares = self._shares if spread is not None else self._shares.uninformed()
+            shares = self._shares if spread is not None else self._shares.exploring()
             committee = worlds.chosen(mean[:, None] + (spread or 0.0) * (draws - mean[:, None]))
             exploited = worlds.chosen(mean[:, None])[:, 0]
             rewards = (values.mean(), values[committee].mean(), values[exploited].mean())

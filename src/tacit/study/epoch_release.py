@@ -73,8 +73,7 @@ class EpochReleases:
         number = present.number + 1
         size = settings["sizes"][number - 1]
         early = min(max(self.store.asked() - present.end, 0), size)
-        learned = learn_from(policy, rng)
-        shares = Shares(**settings["shares"])
+        learned, shares = learn_from(policy, Shares(**settings["shares"]), rng)
         law = EpochPlay(self.problem, shares, learned, self.baseline, private=policy.private)
         design = next_epoch(
             policy,

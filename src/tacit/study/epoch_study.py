@@ -116,10 +116,11 @@ class EpochStudy(Study):
         )
         coins = options.coins()
         learned = None
+        shares = going.shares
         if going.prior is not None:
             require_same_problem(going.prior, problem)
-            learned = learn_from(going.prior, coins)
-        play = EpochPlay(problem, going.shares, learned, baseline, private=_private(going.prior))
+            learned, shares = learn_from(going.prior, shares, coins)
+        play = EpochPlay(problem, shares, learned, baseline, private=_private(going.prior))
         design = first_epoch(
             problem,
             play,
