@@ -25,7 +25,6 @@ from tacit.kernels import RBF, Categorical, Joint, Kernel, Matern, Separable
 from tacit.kernels.ard import action_lengthscales, lengthscales, spread, with_lengthscales
 from tacit.numerics.histogram import hat
 
-
 # As many landmarks and public points as the functions here need: the defaults take twice the time.
 SMALLER: dict[str, Any] = {"rank": 60, "public_points": 6000}
 
@@ -210,7 +209,7 @@ def learned_policy(
     """A policy with the points and the mean rewards that it learned from. `mean_reward` is added to
     all rewards."""
     problem = unit_problem(kernel=Matern(2.5, 0.3), reward_range=(-1, 1), advantage=advantage)
-    design = build_design(problem, horizon=20_000, budget=BUDGET, rng=0, **SMALLER)
+    design = build_design(problem, horizon=20_000, budget=BUDGET, rng=0, public_points=6000)
     rng = np.random.default_rng(4)
     truth = Joint(Matern(2.5, 0.3))
     centres, weights = bumps(truth, rng)
