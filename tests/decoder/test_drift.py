@@ -126,7 +126,7 @@ def value(course: Course, epoch: int, shift: float) -> float:
 
 
 def test_a_study_whose_world_changes_notices_and_recovers() -> None:
-    """Seeds are fixed: 0.94 and 0.90 were found, and -0.4 where no change is reckoned with."""
+    """Seeds are fixed: 0.96 and 0.95 were found, and -0.37 where no change is reckoned with."""
     course = play_worlds([0.0, 0.0, 0.4, 0.4, 0.4])
     assert value(course, 1, 0.0) > 0.8
     retained = [policy.posterior.retention for policy in course.policies]
