@@ -20,6 +20,21 @@ ROOT = TESTS.parent
 BUDGET = tacit.Budget(epsilon=1.0, delta=1e-6)
 SMALL: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 1000, "rng": 0}
 
+# Numbers of the library that make small fits quick, and policies less accurate: `tau` and the laws
+# of contexts and residuals from fewer points, hyperparameters from fewer steps.
+COARSE_TUNING = {
+    "tacit.design.choices.COARSE_RANK": 30,
+    "tacit.design.choices.TUNING_POINTS": 512,
+}
+COARSE = COARSE_TUNING | {
+    "tacit.decoder.evidence.STEPS": 8,
+    "tacit.decoder.evidence.FEW_STEPS": 4,
+    "tacit.decoder.context_law.POINTS": 4096,
+    "tacit.design.building.GENERATOR_SAMPLE": 2048,
+    "tacit.residual.refine.POINTS": 1024,
+    "tacit.residual.expected.POINTS": 1024,
+}
+
 PROBLEM = """
 horizon = 2000
 
