@@ -276,7 +276,6 @@ def test_the_trade_off_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(figure, "EPSILONS", figure.EPSILONS[:2])
     monkeypatch.setattr(figure, "COLOURS", figure.COLOURS[:2])
     monkeypatch.setattr(figure, "_figure", cache(figure._figure))  # computed once
-    monkeypatch.setattr("tacit.planning.forecast.LEAST", 40)  # quick
     small = plan(PROBLEM, horizon=500, budget=BUDGET, options=DesignOptions(rank=10))
     for kind in ("png", "svg", "html"):
         path = figure.draw(small, tmp_path / f"plan.{kind}")
