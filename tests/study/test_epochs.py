@@ -60,6 +60,7 @@ from witness import GAUSSIAN, watched
 
 pytest_plugins = ["databases"]
 
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 SIZES = [20, 30, 40]
 DAY = 86_400.0
 OPTIONS = DesignOptions(rank=20, tau=10.0, public_points=1000, seed=0)
