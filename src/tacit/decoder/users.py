@@ -69,7 +69,7 @@ def _records_per_user(parts: ReleaseParts, kept: float) -> float:
     layout = parts.design.layout
     moments = parts.design.moments
     strength = parts.influence_strength
-    square = 1.0 - layout.influence_share
+    square = 1.0 - layout.influence_share - layout.arm_share  # few rounds are of an arm
     square += strength * parts.mean_square * float(np.trace(moments.square[:-1, :-1]))
     mean = strength * parts.added_mean**2 * float(moments.mean[:-1] @ moments.mean[:-1])
     mean += layout.mean_share * parts.mean**2 + layout.square_share * parts.mean_square**2
