@@ -140,9 +140,7 @@ class Design:
             self.spectrum,
             residual,
         )
-        layout = choose_layout(
-            self.problem, self.features.U, budget, options, last=not passes_left
-        )
+        layout = choose_layout(self.problem, self.features.U, budget, options, last=not passes_left)
         return replace(
             self,
             budget=budget,

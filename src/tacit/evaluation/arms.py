@@ -31,8 +31,16 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from tacit._typing import Floats
-from tacit.core import Budget, Cohort, Encoding, Ledger, PrivateSum, Released
-from tacit.core import private_sum, release_gaussian
+from tacit.core import (
+    Budget,
+    Cohort,
+    Encoding,
+    Ledger,
+    PrivateSum,
+    Released,
+    private_sum,
+    release_gaussian,
+)
 from tacit.design.layout import ARM_ENTRIES
 from tacit.errors import InputError
 from tacit.evaluation.estimates import Estimate
@@ -118,7 +126,7 @@ def arms_of(arms: NDArray[np.intp], users: Sequence[Any] | None = None) -> tuple
     """What is public of each arm."""
     found = []
     for i in range(len(ARMS)):
-        places = np.flatnonzero(arms == i)
+        places = [int(place) for place in np.flatnonzero(arms == i)]
         units = len(places) if users is None else len({users[place] for place in places})
         found.append(Arm(len(places), units))
     return tuple(found)
@@ -145,7 +153,7 @@ def release_arms(
 
 
 def read_arms(
-    sums: Floats, noise: float, arms: Sequence[Arm], unit: str, reward_range: tuple[float, float]
+    sums: Floats, noise: float, arms: Sequence[Arm], unit: str, reward_range: Sequence[float]
 ) -> Comparison:
     """Released entries, each with noise of this standard deviation, as estimates in the user's
     units."""
@@ -161,7 +169,8 @@ def read_arms(
             noise=half * float(errors.noise),
         )
         found.append(estimate if arm.rounds else None)
-    return Comparison(*found, gain=difference(*found))
+    policy, baseline = found
+    return Comparison(policy, baseline, difference(policy, baseline))
 
 
 def difference(one: Estimate | None, other: Estimate | None) -> Estimate | None:
@@ -187,10 +196,10 @@ def arm_sums(entries: Any, noise: Any, rounds: Any, unit: str) -> ArmSums:
 def mean_errors(sums: ArmSums, units: Any = np.inf) -> MeanErrors:
     """The mean reward of an arm that has rounds of so many units.
 
-    The mean is S / m, where both are noisy: S - mu m has the standard deviation sigma sqrt(1 + mu^2)
-    around 0, whatever m is. Where m drowns in its noise it is taken for as large as that, and the
-    mean is moved into the range of rewards: the interval then holds all of it. Otherwise a mean may
-    be a little outside of that range, so that it is unbiased.
+    The mean is S / m, where both are noisy: the noise of S - mu m has the standard deviation
+    sigma sqrt(1 + mu^2), whatever m is. Where m drowns in its noise it is taken for as large as
+    that, and the mean is moved into the range of rewards: the interval then holds all of it.
+    Otherwise a mean may be a little outside of that range, so that it is unbiased.
     """
     m = np.maximum(sums.came, np.maximum(sums.noise, 1.0))
     mean = sums.total / m

@@ -18,7 +18,7 @@ from tacit.problem import Problem
 from tacit.progress import Progress
 from tacit.residual.refine import refine
 from tacit.statistic import Statistic
-from tacit.study.baselines import restored_baseline
+from tacit.study.baselines import named_baseline, restored_baseline
 from tacit.study.epoch_store import EpochRow, EpochStore, NewEpoch, joint_points, rewards_of
 from tacit.study.validation import RoundArms, ValidationSum
 
@@ -59,9 +59,7 @@ class EpochReleases:
                 entries = None
                 if design.layout.arm_share:
                     entries = arm_entries(rewards, arms.of(rows), design.unit)
-                statistic.add_points(
-                    joint_points(rows), rewards, users, first=start, arms=entries
-                )
+                statistic.add_points(joint_points(rows), rewards, users, first=start, arms=entries)
                 progress("adding rounds", statistic.records, epoch.size)
             return statistic
 
@@ -111,7 +109,7 @@ class EpochReleases:
         before = None if epoch.number == 1 else self.learning(epoch.number - 1).number
         return found.facts() | {
             "policy_epoch": before,
-            "baseline": None if law.baseline is None else law.baseline.description,
+            "baseline": named_baseline(law.baseline),
             "arm_rounds": {name: arm.rounds for name, arm in zip(ARMS, arms, strict=True)},
         }
 

@@ -337,14 +337,16 @@ class EpochStore:
 
         def attempt(connection: Connection) -> bool:
             epochs = _epochs(connection)
-            opens = following is not None and epochs[-1].number < following.number
-            if opens and following.validates != _validates(connection, following.number):
+            opened = following
+            if opened is not None and epochs[-1].number >= opened.number:
+                opened = None  # by somebody else
+            if opened and opened.validates != _validates(connection, opened.number):
                 return False
             mine = next(each for each in epochs if each.number == number)
             if mine.released is None:
                 connection.execute(update(epochs_table).where(this).values(found))
-            if opens:
-                connection.execute(insert(epochs_table).values(self._opened(following)))
+            if opened:
+                connection.execute(insert(epochs_table).values(self._opened(opened)))
             return True
 
         return perform(self.engine, attempt, queue=study_table)

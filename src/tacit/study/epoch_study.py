@@ -431,13 +431,12 @@ class EpochStudy(Study):
         """
         law = self._baseline if baseline is None else as_baseline(baseline).on(self.problem.actions)
         terms = Validation.of(rounds, split, law)
-        own = self._settings["baseline"]
-        if "spec" not in terms.baseline and own is not None and own != terms.baseline:
-            if "spec" not in own:
-                raise InputError(
-                    "this study has a baseline that no database holds, and one of them can be given "
-                    "when it is opened: validate against an action, or leave the baseline out."
-                )
+        own = self._settings["baseline"] or {"spec": None}
+        if baseline is not None and "spec" not in terms.baseline and "spec" not in own:
+            raise InputError(
+                "this study has a baseline that no database holds, and only one of them can be "
+                "given when it is opened: validate against an action, or leave the baseline out."
+            )
         if baseline is not None:
             self._given = baseline
         present = self._present

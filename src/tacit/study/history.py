@@ -62,13 +62,13 @@ class Epoch:
             whose += f" of epoch {self.policy_epoch}"
         if self.gain is None:
             return f"{whose} earns {self.policy_value}"
-        gain = self.gain
-        more = "more" if gain.value >= 0 else "less"
-        ends = (gain.low, gain.high) if gain.value >= 0 else (-gain.high, -gain.low)
-        return (
-            f"{whose} earns {abs(gain.value):.3g} {more} than the baseline "
-            f"({ends[0]:.3g} to {ends[1]:.3g})"
-        )
+        sign = 1.0 if self.gain.value >= 0.0 else -1.0
+        low, high = sorted([sign * self.gain.low, sign * self.gain.high])
+        more, less = ("more", "less") if sign > 0 else ("less", "more")
+        between = f"{low:.3g} to {high:.3g}"
+        if low < 0.0:
+            between = f"{-low:.3g} {less} to {high:.3g} {more}"
+        return f"{whose} earns {sign * self.gain.value:.3g} {more} than the baseline ({between})"
 
     def to_json(self) -> dict[str, Any]:
         """As plain data, estimates with the ends of their intervals."""

@@ -6,6 +6,7 @@ earn (see `tacit.evaluation.arms`). The policy stays that of the epoch before.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -120,7 +121,7 @@ class ValidationSum:
         about = {"validation": terms, "budget": str(budget)}
         return release_arms(self._sum, budget, ledger, request, about)
 
-    def read(self, released: Released, reward_range: tuple[float, float]) -> Comparison:
+    def read(self, released: Released, reward_range: Sequence[float]) -> Comparison:
         """What was released, as estimates in the user's units."""
         unit = 2.0**released.bits
         return read_arms(
