@@ -153,10 +153,16 @@ def release_arms(
 
 
 def read_arms(
-    sums: Floats, noise: float, arms: Sequence[Arm], unit: str, reward_range: Sequence[float]
+    sums: Floats,
+    noise: float,
+    arms: Sequence[Arm],
+    unit: str,
+    reward_range: Sequence[float],
+    pull: float = 0.0,
 ) -> Comparison:
     """Released entries, each with noise of this standard deviation, as estimates in the user's
-    units."""
+    units. `pull` is the share by which means of users may be pulled towards the middle of the
+    range, where other entries shrink those more whose rewards are far from it."""
     low, high = reward_range
     half = (high - low) / 2
     found: list[Estimate | None] = []
@@ -166,7 +172,7 @@ def read_arms(
         estimate = Estimate(
             value=(low + high) / 2 + half * float(errors.value),
             sampling=half * float(errors.sampling),
-            noise=half * float(errors.noise),
+            noise=half * math.hypot(float(errors.noise), pull * float(errors.value)),
         )
         found.append(estimate if arm.rounds else None)
     policy, baseline = found
