@@ -22,6 +22,7 @@ from mutation import Mutant, applied, failure_under
 from tacit import Cohort, InputError, StateError, Study
 from tacit.core.database import perform
 from tacit.design import Design
+from tacit.epochs import Learned
 from tacit.evaluation.arms import Arm, arm_entries, arm_sum, release_arms
 from tacit.study.epoch_release import EpochReleases
 from tacit.study.epoch_store import EpochRow, rewards_of
@@ -237,8 +238,7 @@ def test_a_validation_epoch_waits_for_its_rewards(tmp_path: Path) -> None:
 def expected_sum(study: EpochStudy, epoch: EpochRow, unit: str = "record") -> list[int]:
     """The exact sum of the arms of an epoch, from the table of rounds."""
     rows = rows_of(study, epoch)
-    modes = [row.mode if row.epoch == epoch.number else "" for row in rows]
-    arms = np.array([{"exploit": 0, "control": 1}.get(mode, -1) for mode in modes])
+    arms = arms_in(rows, epoch)
     cohort = Cohort(f"epoch {epoch.number}", epoch.first, epoch.end)
     total = arm_sum(epoch.size, unit, cohort)
     users = [row.user for row in rows] if unit == "user" else None
@@ -276,17 +276,22 @@ def test_its_release_is_of_its_own_rounds_alone_and_there_is_one(tmp_path: Path)
 
 
 def sum_of_rounds(study: EpochStudy, epoch: EpochRow) -> list[int]:
-    """The exact sum of the rounds of a learning epoch, without arms."""
+    """The exact sum of the rounds of a learning epoch."""
     rows = rows_of(study, epoch)
     points = np.array([np.frombuffer(row.action + row.context, dtype="<f8") for row in rows])
     cohort = Cohort(f"epoch {epoch.number}", epoch.first, epoch.end)
     design: Design = study._releases.design(epoch)
     statistic = design.statistic(cohort=cohort)
-    arms = None
+    entries = None
     if design.layout.arm_share:
-        arms = arm_entries(rewards_of(rows), np.full(len(rows), -1), "record")
-    statistic.add_points(points, rewards_of(rows), first=epoch.first, arms=arms)
+        entries = arm_entries(rewards_of(rows), arms_in(rows, epoch), "record")
+    statistic.add_points(points, rewards_of(rows), first=epoch.first, arms=entries)
     return [int(value) for value in statistic._sum._value()]
+
+
+def arms_in(rows: list[Any], epoch: EpochRow) -> Any:
+    modes = [row.mode if row.epoch == epoch.number else "" for row in rows]
+    return np.array([{"exploit": 0, "control": 1}.get(mode, -1) for mode in modes])
 
 
 def test_released_again_it_is_the_same_and_nothing_is_charged_or_drawn(tmp_path: Path) -> None:
@@ -377,27 +382,46 @@ def test_arms_are_of_rounds_that_the_law_of_the_epoch_has_played() -> None:
 # -- arms of learning epochs -----------------------------------------------------------------------
 
 
-def test_every_epoch_tells_what_its_arms_earned(tmp_path: Path) -> None:
-    budget = tacit.Budget(epsilon=8.0, delta=1e-6)
-    options = {"explore": 0.2, "exploit": 0.4, "control": 0.4, "baseline": BASELINE}
-    study = make_epoch_study(sqlite(tmp_path), [60, 80], budget=budget, **options)
-    assert isinstance(study, EpochStudy)
-    play(study, 60)
+def test_every_epoch_tells_what_its_arms_earned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the one vector that is released of its rounds. The policy of an epoch is played in the
+    next one; early rounds of that, which the law before has played, are of no arm."""
+    monkeypatch.setattr(  # whatever so few rounds have taught
+        "tacit.study.epoch_release.learn_from", lambda p, rng: Learned.of(p.posterior, rng)
+    )
+    options: dict[str, Any] = {"explore": 0.2, "exploit": 0.4, "control": 0.4}
+    study = begin(tmp_path, baseline=BASELINE, **options)
+    play(study, 5, seed=3)
     study.advance()
-    play(study, 80, seed=1)
-    study.advance()
+    play(study, 35, seed=1)
+    with watched(GAUSSIAN) as seen:
+        study.advance()
     first, second = study.history
     assert first.policy_value is None
     assert first.gain is None
     assert first.baseline_value is not None
     assert first.policy_epoch is None
-    if "exploit" in second.play:
-        assert second.gain is not None
-        assert second.answer.startswith("the policy of epoch 1 earns")
-    else:  # nothing was learned yet, so it explores as the first one
-        assert second.gain is None
-    assert second.to_json()["baseline_value"]["low"] == second.baseline_value.low  # type: ignore[union-attr]
-    assert study.policy_of(2).facts["epoch"]["policy_epoch"] == 1
+    row = study._epochs.epochs()[1]
+    assert [draw.argument for draw in seen] == [sum_of_rounds(study, row)]
+    arms = arms_in(rows_of(study, row), row)
+    assert not (arms[:5] >= 0).any()
+    facts = study.policy_of(2).facts["epoch"]
+    assert facts["policy_epoch"] == 1
+    assert facts["arm_rounds"] == {"policy": (arms == 0).sum(), "baseline": (arms == 1).sum()}
+    assert second.gain is not None
+    assert second.answer.startswith("the policy of epoch 1 earns")
+    assert second.to_json()["gain"]["low"] == second.gain.low
+
+
+def test_a_validation_epoch_that_is_closed_before_anybody_came_to_an_arm(tmp_path: Path) -> None:
+    study = begin(tmp_path)
+    study.validate(rounds=ROUNDS, baseline=BASELINE)
+    play(study, 4, seed=3)  # by the law before: of no arm
+    study.advance()
+    assert study.advance(early=True).advanced
+    found = study.history[1]
+    assert (found.size, found.policy_value, found.gain, found.answer) == (4, None, None, "")
 
 
 def test_a_study_without_arms_releases_no_block_of_them(tmp_path: Path) -> None:

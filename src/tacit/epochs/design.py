@@ -103,7 +103,8 @@ def next_epoch(
 
 
 def _has_arms(play: PlayLaw) -> bool:
-    """Whether a coin gives some of the rounds to the policy or to the baseline."""
+    """Whether a coin gives some of the rounds to the policy or to the baseline. Of a mixture the
+    last law is that of the epoch: rounds that the one before has played are of no arm."""
     if isinstance(play, Mixture):
-        return any(_has_arms(law) for law in play.laws)
+        return _has_arms(play.laws[-1])
     return isinstance(play, EpochPlay) and play.shares.exploit + play.shares.control > 0.0
