@@ -84,6 +84,14 @@ def validated(path: Path, **given: Any) -> EpochStudy:
     return study
 
 
+class Killed(Exception):
+    """The process is gone."""
+
+
+def kill(*_arguments: Any, **_options: Any) -> Any:
+    raise Killed
+
+
 # -- its life --------------------------------------------------------------------------------------
 
 
@@ -145,6 +153,9 @@ def test_after_the_last_epoch_it_is_opened_at_once_and_again_after_it(tmp_path: 
     study.advance()
     play(study, 20, seed=1)
     assert study.advance().finished
+    with pytest.MonkeyPatch.context() as patch, suppress(Killed):
+        patch.setattr("tacit.study.epoch_study.EpochStudy._open_next", kill)
+        study.validate(rounds=ROUNDS, baseline=BASELINE)  # planned, and killed
     assert study.validate(rounds=ROUNDS, baseline=BASELINE) == 3
     assert not study.finished
     assert study.present.stage == "open"
@@ -469,10 +480,6 @@ def test_what_is_public_does_not_depend_on_which_rewards_came(tmp_path: Path) ->
 # -- crashes and processes -------------------------------------------------------------------------
 
 
-class Killed(Exception):
-    """The process is gone."""
-
-
 PLACES = [
     "tacit.study.epoch_release.ValidationSum",
     "tacit.study.validation.release_arms",
@@ -481,10 +488,6 @@ PLACES = [
     "tacit.study.epoch_study.EpochStudy._open_following",
     "tacit.study.epoch_store.EpochStore.release",
 ]
-
-
-def kill(*_arguments: Any, **_options: Any) -> Any:
-    raise Killed
 
 
 def test_a_validation_that_is_killed_anywhere_is_repeated(tmp_path: Path) -> None:

@@ -440,9 +440,9 @@ class EpochStudy(Study):
         if baseline is not None:
             self._given = baseline
         present = self._present
-        finished = self.finished
         number = self._epochs.plan_validation(terms.facts())
-        if finished and number > present.number:
+        # Also where somebody who has planned it did not come to open it.
+        if present.released is not None and number > present.number:
             self._open_next(present, progress)
         return number
 
