@@ -305,6 +305,8 @@ def test_a_plan_grows_with_what_is_asked_of_it() -> None:
     assert private.rounds_for(0.05) > plan.rounds_for(0.05)
     uneven = ValidationPlan(BUDGET, (0.0, 1.0), 0.2, split=0.9)
     assert uneven.rounds_for(0.05) > plan.rounds_for(0.05)
+    users = ValidationPlan(BUDGET, (0.0, 1.0), 0.2, unit="user")
+    assert users.rounds_for(0.05) > plan.rounds_for(0.05)
     assert "detects a gain of 0.05" in plan.explain(0.05, rounds=500)
     assert plan.to_json(0.05, 0.8, 500)["power_of_rounds"] == plan.power(500, 0.05)
 
@@ -315,6 +317,7 @@ def test_a_plan_grows_with_what_is_asked_of_it() -> None:
         ({"reward_std": 0.7}, "reward_std must be from 0 to half"),
         ({"reward_mean": 2.0}, "reward_mean must be in the range"),
         ({"split": 1.0}, "split is the share"),
+        ({"unit": "patient"}, "unit must be"),
         ({"budget": tacit.Budget(1.0)}, "needs a delta"),
     ],
 )

@@ -82,6 +82,9 @@ def plan(
     reward_mean: Annotated[
         float | None, typer.Option(help="For --detect: their mean, if it is known.")
     ] = None,
+    split: Annotated[
+        float, typer.Option(help="For --detect: the share of the rounds that the policy plays.")
+    ] = 0.5,
     figure: Annotated[
         Path | None, typer.Option(help="Draw the trade-off: a PNG, SVG or HTML file.")
     ] = None,
@@ -120,7 +123,9 @@ def plan(
     spec = read_problem(problem)
     if detect is not None:
         budget = chosen_budget(spec, epsilon, delta)
-        validation = ValidationPlan(budget, spec.problem.reward_range, reward_std, reward_mean)
+        unit = "record" if spec.user is None else "user"
+        rewards = (spec.problem.reward_range, reward_std, reward_mean)
+        validation = ValidationPlan(budget, *rewards, split, unit)
         if json:
             emit(validation.to_json(detect, power, rounds))
         else:

@@ -16,13 +16,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from scipy.stats import norm
 
 from tacit.core import Budget, Encoding, release_event
+from tacit.core.sums import UNITS_OF_PRIVACY
 from tacit.design.layout import ARM_ENTRIES
 from tacit.design.options import require_rounds
 from tacit.errors import InputError
-from tacit.evaluation.arms import IMAGINED
+from tacit.evaluation.arms import IMAGINED, arm_sums
 from tacit.evaluation.estimates import LEVEL
 
 POWER = 0.8
@@ -42,6 +44,7 @@ class ValidationPlan:
     | `reward_mean` | the mean of the rewards of an arm; where it is not known, it is taken for as
     | | far from the middle as `reward_std` allows |
     | `split` | the share of the rounds that the policy plays |
+    | `unit` | who is protected; of "user"s a round is one user, whose further rounds add little |
     """
 
     budget: Budget
@@ -49,6 +52,7 @@ class ValidationPlan:
     reward_std: float | None = None
     reward_mean: float | None = None
     split: float = 0.5
+    unit: str = "record"
 
     def __post_init__(self) -> None:
         low, high = self.reward_range
@@ -68,6 +72,8 @@ class ValidationPlan:
                 f"reward_mean must be in the range of rewards, {low:g} to {high:g}, got "
                 f"{self.reward_mean!r}."
             )
+        if self.unit not in UNITS_OF_PRIVACY:
+            raise InputError(f"unit must be record or user, got {self.unit!r}.")
         if not 0.0 < self.split < 1.0:
             raise InputError(
                 f"split is the share of rounds that the policy plays, between 0 and 1, got "
@@ -178,7 +184,8 @@ class ValidationPlan:
     def _noise(self, rounds: int) -> float:
         """The standard deviation of the noise in a sum, in units of one record."""
         encoding = Encoding(size=ARM_ENTRIES, horizon=rounds)
-        return release_event(encoding, self.budget).scale / encoding.bound
+        released = release_event(encoding, self.budget).scale / encoding.bound
+        return float(arm_sums(np.zeros(ARM_ENTRIES // 2), released, rounds, self.unit).noise)
 
 
 def _require_gain(gain: Any) -> None:
