@@ -70,9 +70,15 @@ def show_epochs(study: EpochStudy) -> None:
 
 
 def _measured(study: EpochStudy) -> str | None:
-    """The last thing that was found out about what the policy earns, as a sentence."""
-    answers = [epoch.answer for epoch in study.history if epoch.answer]
-    return answers[-1] if answers else None
+    """What was found out about the latest policy that was measured, as a sentence: by the epoch
+    that tells it best."""
+    told = [(epoch.gain or epoch.policy_value, epoch) for epoch in study.history]
+    known = [
+        (epoch.policy_epoch or 0, -estimate.half_width, epoch.answer)
+        for estimate, epoch in told
+        if estimate is not None and epoch.answer
+    ]
+    return max(known)[-1] if known else None
 
 
 def _baseline(play: EpochPlay) -> str | None:
