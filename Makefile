@@ -8,8 +8,10 @@ BIN := $(VENV)/bin
 demo: $(VENV)/.demo
 	$(BIN)/tacit demo --out out/demo
 
-# Two test processes share two cores: one thread each for linear algebra.
+# Two test processes share two cores: one thread each for linear algebra. The processes that tests
+# start read the bytecode that others have written: an import takes half of the time.
 test: export OPENBLAS_NUM_THREADS = 1
+test: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/.test
 	$(BIN)/pytest -n 2 --dist worksteal
 

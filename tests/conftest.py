@@ -1,18 +1,34 @@
-"""What all tests share: reproducible property tests, and laws whose asserts explain themselves."""
+"""What all tests share: reproducible property tests, laws whose asserts explain themselves, and
+databases in files that do not wait for the disk."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
+from helpers import COARSE, COARSE_TUNING, do_not_wait_for_the_disk
+
 pytest.register_assert_rewrite("laws")
 settings.register_profile("tacit", derandomize=True, deadline=None, max_examples=50)
 settings.load_profile("tacit")
+do_not_wait_for_the_disk()
 
 
 @pytest.fixture
 def coarse_tuning(monkeypatch: pytest.MonkeyPatch) -> None:
     """A `tau` from fewer points, which takes a fifth of the time of a small design: for tests to
     which it does not matter how accurate a policy is."""
-    monkeypatch.setattr("tacit.design.choices.COARSE_RANK", 30)
-    monkeypatch.setattr("tacit.design.choices.TUNING_POINTS", 512)
+    for name, value in COARSE_TUNING.items():
+        monkeypatch.setattr(name, value)
+
+
+@pytest.fixture(scope="module")
+def coarse_fits() -> Iterator[None]:
+    """Everything coarse, for a whole module and its fixtures, where it does not matter how accurate
+    a policy is: a small fit takes half of its time."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        for name, value in COARSE.items():
+            monkeypatch.setattr(name, value)
+        yield

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sqlalchemy import Connection, Engine, event
 
 import tacit
 from tacit._typing import Floats
@@ -18,6 +19,21 @@ TESTS = Path(__file__).parent
 ROOT = TESTS.parent
 BUDGET = tacit.Budget(epsilon=1.0, delta=1e-6)
 SMALL: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 1000, "rng": 0}
+
+# Numbers of the library that make small fits quick, and policies less accurate: `tau` and the laws
+# of contexts and residuals from fewer points, hyperparameters from fewer steps.
+COARSE_TUNING = {
+    "tacit.design.choices.COARSE_RANK": 30,
+    "tacit.design.choices.TUNING_POINTS": 512,
+}
+COARSE = COARSE_TUNING | {
+    "tacit.decoder.evidence.STEPS": 8,
+    "tacit.decoder.evidence.FEW_STEPS": 4,
+    "tacit.decoder.context_law.POINTS": 4096,
+    "tacit.design.building.GENERATOR_SAMPLE": 2048,
+    "tacit.residual.refine.POINTS": 1024,
+    "tacit.residual.expected.POINTS": 1024,
+}
 
 PROBLEM = """
 horizon = 2000
@@ -129,3 +145,28 @@ def silence() -> Iterator[None]:
         warnings.simplefilter("ignore", tacit.PolicyWarning)
         yield
     assert [str(warning.message) for warning in heard] == []
+
+
+def _do_not_wait(connection: Connection) -> None:
+    if connection.dialect.name == "sqlite":
+        connection.connection.cursor().execute("PRAGMA synchronous=OFF")
+
+
+def do_not_wait_for_the_disk() -> None:
+    """From now on no connection of this process to a SQLite file waits until the disk has what was
+    written. That guards against a power cut; tests only ever kill processes, which loses nothing
+    that was written. (A server of our own has fsync switched off for the same reason.)"""
+    event.listen(Engine, "engine_connect", _do_not_wait)
+
+
+@contextmanager
+def as_shipped() -> Iterator[None]:
+    """Connections as they are in use: nothing is switched off."""
+    listening = event.contains(Engine, "engine_connect", _do_not_wait)
+    if listening:
+        event.remove(Engine, "engine_connect", _do_not_wait)
+    try:
+        yield
+    finally:
+        if listening:
+            do_not_wait_for_the_disk()

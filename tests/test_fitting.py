@@ -33,6 +33,7 @@ from tacit.passes import release_on, release_passes
 from test_readme import python_blocks
 from witness import GAUSSIAN, always, watched
 
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 GENES = ["G/G", "A/G", "A/A"]
 ROWS = 400
 OPTIONS = DesignOptions(rank=12, tau=10.0, public_points=1000)

@@ -39,7 +39,7 @@ from tacit.play import EpsilonGreedy, Fixed
 from tacit.statistic import propensity_weights
 from witness import GAUSSIAN, always, watched
 
-pytestmark = pytest.mark.usefixtures("coarse_tuning")
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 
 ROWS = 60
 DESIGN = build_design(

@@ -47,9 +47,11 @@ def test_the_page_on_epochs_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     for block in python_blocks(EPOCHS.read_text()):
         exec(compile(block, "docs/epochs.md", "exec"), names)  # noqa: S102
     study = names["study"]
-    assert [epoch.stage for epoch in study.history] == ["released", "released", "open"]
+    assert [epoch.stage for epoch in study.history] == ["released"] * 3 + ["open"]
+    assert study.history[2].answer.startswith("the policy of epoch 2 earns")
+    assert names["plan"].power(names["plan"].rounds_for(0.05), 0.05) >= 0.8
     assert names["policy"].receipt == study.policy_of(1).receipt
-    assert pq.read_metadata("rounds.parquet").num_rows == 250
+    assert pq.read_metadata("rounds.parquet").num_rows == 310
 
 
 @pytest.mark.usefixtures("coarse_tuning")
@@ -132,8 +134,12 @@ def test_the_shell_lines_on_epochs_run(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("tacit.design.choices.RANK", 20)
     # The lines of the arena take minutes, and need the lab.
-    lines = [line for line in shell_lines(EPOCHS.read_text()) if line[1] == "study"]
-    assert [line[2] for line in lines] == ["create", "show", "advance", "history", "extend"]
+    found = shell_lines(EPOCHS.read_text())
+    lines = [line for line in found if line[1] == "study"]
+    typed = ["create", "show", "advance", "history", "validate", "extend"]
+    assert [line[2] for line in lines] == typed
+    lines += [line for line in found if "--detect" in line]
+    assert len(lines) == len(typed) + 2
     for line in lines:
         done = CliRunner().invoke(app, line[1:], catch_exceptions=False)
         assert done.exit_code == (3 if line[2] == "advance" else 0), done.output

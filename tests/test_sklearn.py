@@ -24,7 +24,7 @@ from tacit import Budget, DesignOptions, InputError, Ledger
 from tacit.sklearn import PolicyLearner
 from witness import GAUSSIAN, watched
 
-pytestmark = pytest.mark.usefixtures("coarse_tuning")
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 
 SMALL = DesignOptions(rank=8, tau=10.0, public_points=200)
 

@@ -118,14 +118,21 @@ class Statistic:
         first: int | None = None,
         progress: Progress = silent,
         weights: Floats | None = None,
+        arms: Floats | None = None,
     ) -> None:
         """The same in unit coordinates, with rewards scaled to [-1, 1]: all of them are added, or
         none. `weights` are shares of the design's `max_weight`; outside of [0, 1] they add nothing.
+        `arms` are rows of `tacit.evaluation.arms.arm_entries`, for a design that has a block of
+        them; without any, no record is of an arm.
         """
         self._require_propensities(weights is not None)
         total = points.shape[0]
         if weights is None:
             weights = np.ones(total)
+        if arms is not None and not self.design.layout.arm_share:
+            raise InputError(
+                "this design has no block for arms: leave them out, or make it with with_arms()."
+            )
         height = self._engine.rows
         self._sum.reserve(total, first)
         blocks = [slice(start, min(start + height, total)) for start in range(0, total, height)]
@@ -136,7 +143,8 @@ class Statistic:
             for at in mine:
                 ids = None if users is None else users[at]
                 number = None if first is None else int(first) + at.start
-                self._add_block(part, points[at, :], y[at], weights[at], ids, number)
+                entries = None if arms is None else arms[at, :]
+                self._add_block(part, points[at, :], y[at], weights[at], ids, number, entries)
                 if mine[0].start == 0:
                     progress("adding records", at.start, total)
             return part
@@ -209,6 +217,7 @@ class Statistic:
         weights: Array,
         users: Sequence[Any] | None,
         first: int | None,
+        arms: Array | None = None,
     ) -> None:
         """A block of always the same shape: one record cannot change the rounding of another."""
         on = self._engine
@@ -228,7 +237,11 @@ class Statistic:
             y = _padded(xp, y, on.rows, 0.0)
             counts = _padded(xp, counts, on.rows, 0.0)
             weights = _padded(xp, weights, on.rows, 0.0)
-        part.add(self._rows(points, y, counts, weights), records=n, users=users, first=first)
+        rows = self._rows(points, y, counts, weights)
+        if arms is not None:
+            arms = _padded(xp, on.put(arms), on.rows, 0.0)
+            rows = self.design.layout.with_arms(rows, arms)
+        part.add(rows, records=n, users=users, first=first)
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise StateError(

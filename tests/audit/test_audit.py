@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from typer.testing import CliRunner
 import tacit
 from helpers import create_study, records, small_problem, sqlite
 from tacit.audit import Effort, Finding, Report, Settings, bounds, laws, run_audit
+from tacit.audit.epochs import attack_epochs
 from tacit.audit.evidence import by_likelihood, count_best_event
 from tacit.audit.findings import ALARM
 from tacit.audit.plot import require_plot, write_plot
@@ -300,6 +302,15 @@ def statements(url: str) -> Iterator[list[str]]:
         sql_event.remove(Engine, "before_cursor_execute", listen)
 
 
+@pytest.fixture(scope="module")
+def once() -> Iterator[None]:
+    """The attack on a study in two epochs, which depends on no settings of the study that is
+    audited, is made once for all of them."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr("tacit.audit.run.attack_epochs", cache(attack_epochs))
+        yield
+
+
 def make_study(url: str, **options: Any) -> tacit.Study:
     budget = options.pop("budget", tacit.Budget(epsilon=1.0, delta=1e-6))
     common: dict[str, Any] = {
@@ -312,6 +323,7 @@ def make_study(url: str, **options: Any) -> tacit.Study:
     return create_study(url, small_problem(), budget=budget, **common)
 
 
+@pytest.mark.usefixtures("once")
 def test_a_study_is_audited_by_its_settings_and_none_of_its_rounds_is_read(tmp_path: Path) -> None:
     """All mechanisms are right; false alarms below 1e-6."""
     url = sqlite(tmp_path)
@@ -341,6 +353,7 @@ def test_a_study_is_audited_by_its_settings_and_none_of_its_rounds_is_read(tmp_p
     assert any("tacit_rounds" in statement for statement in seen)
 
 
+@pytest.mark.usefixtures("once")
 @pytest.mark.parametrize(
     ("options", "has", "has_not"),
     [
@@ -367,6 +380,7 @@ def test_the_attacks_follow_the_unit_and_the_budget_of_a_study(
     assert not has_not & names_of(report)
 
 
+@pytest.mark.usefixtures("once")
 def test_a_study_in_epochs_is_audited_by_the_design_of_the_present_one(tmp_path: Path) -> None:
     """In its second epoch, with a ledger that is divided. All mechanisms are right; false alarms
     below 1e-6."""
@@ -441,7 +455,8 @@ def test_without_matplotlib_the_command_says_what_to_install() -> None:
 
 
 def test_help_states_both_confidences() -> None:
-    said = " ".join(command("--help").stdout.replace("│", " ").split())
+    shown = CliRunner().invoke(app, ["audit", "--help"], env={"COLUMNS": "100"}).stdout
+    said = " ".join(shown.replace("│", " ").split())
     assert "95 %" in said
     assert "1 - 5e-8" in said
 

@@ -24,7 +24,7 @@ from helpers import BUDGET, PROBLEM, SMALL, build_design, records, small_design
 from tacit import Budget, Ledger, __version__
 from tacit.cli import main
 
-pytestmark = pytest.mark.usefixtures("coarse_tuning")
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 
 
 def tacit_process(*arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:

@@ -20,7 +20,7 @@ from tacit import InputError, Ledger, Policy, StateError
 from tacit.cli import app
 from tacit.design.weights import choose_max_weight
 
-pytestmark = pytest.mark.usefixtures("coarse_tuning")
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 
 
 @pytest.fixture

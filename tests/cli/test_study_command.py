@@ -16,7 +16,7 @@ from tacit import Policy, Study
 from tacit.cli import app
 from tacit.errors import InputError, TacitError
 
-pytestmark = pytest.mark.usefixtures("coarse_tuning")
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 
 HERE = {"age": 61, "weight": 74}
 

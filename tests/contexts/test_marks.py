@@ -50,7 +50,7 @@ from tacit.logs import load_design, save_partial
 from tacit.logs.worker import counter_for, shipped
 from tacit.report.findings import Findings
 
-pytestmark = pytest.mark.usefixtures("coarse_tuning")
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 
 SMALL: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 1000}
 PROBLEM = small_problem()

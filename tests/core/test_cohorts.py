@@ -22,7 +22,7 @@ from tacit.core.saved import dump_sum, load_sum
 from tacit.core.sums import UserSum
 from tacit.logs import Partial, load_partial, save_partial
 
-pytestmark = pytest.mark.usefixtures("coarse_tuning")
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 
 SHAPE = Encoding(size=3, horizon=1000)
 FIRST = Cohort("first", 0, 100)

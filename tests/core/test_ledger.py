@@ -24,7 +24,7 @@ from tacit.core.accounts import NOTHING, Account, cost_of
 from tacit.core.budget import PURE, UNITS, ZCDP, epsilon_of_rho
 from tacit.core.events import Exponential, Gaussian, PermuteAndFlip, price
 
-pytestmark = pytest.mark.usefixtures("coarse_tuning")
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 
 pytest_plugins = ["databases"]
 

@@ -22,7 +22,7 @@ from scipy.special import log_ndtr
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError
 
-from helpers import sqlite
+from helpers import as_shipped, sqlite
 from tacit import Budget, BudgetError, InputError, Ledger, RequestConflictError
 from tacit.core import (
     Encoding,
@@ -355,7 +355,7 @@ def test_every_connection_waits_until_a_commit_is_on_disk(tmp_path: Path) -> Non
         Ledger.at(url, PURE)._engine,
         Ledger.open(url)._engine,
     ):
-        with engine.connect() as connection:
+        with as_shipped(), engine.connect() as connection:
             level = connection.exec_driver_sql("PRAGMA synchronous").scalar_one()
             assert level >= 2, "a commit returns before it is on disk"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,6 +25,9 @@ from tacit.kernels import RBF, Categorical, Joint, Kernel, Matern, Separable
 from tacit.kernels.ard import action_lengthscales, lengthscales, spread, with_lengthscales
 from tacit.numerics.histogram import hat
 
+# As many landmarks and public points as the functions here need: the defaults take twice the time.
+SMALLER: dict[str, Any] = {"rank": 60, "public_points": 6000}
+
 
 def bumps(kernel: Kernel, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """40 random kernel bumps scaled to max |f| = 0.9."""
@@ -38,7 +42,7 @@ def test_lengthscales_are_found_by_the_evidence() -> None:
     """The design believes 0.2 everywhere; the truth is smooth in the context."""
     truth = Joint(Matern(2.5, (0.2, 1.2)))
     problem = unit_problem(kernel=Matern(2.5, 0.2), reward_range=(-1, 1))
-    design = build_design(problem, horizon=20_000, budget=BUDGET, rng=0, tau=20.0)
+    design = build_design(problem, horizon=20_000, budget=BUDGET, rng=0, tau=20.0, **SMALLER)
     rng = np.random.default_rng(0)
     centres, weights = bumps(truth, rng)
     W = rng.random((20_000, 2))
@@ -51,7 +55,7 @@ def test_lengthscales_are_found_by_the_evidence() -> None:
 def test_ninety_percent_intervals_cover_the_truth() -> None:
     """At random points of functions from the prior: between 85 and 95 %."""
     problem = unit_problem(kernel=Matern(2.5, 0.3), reward_range=(-1, 1))
-    design = tacit.Design.build(problem, horizon=5000, budget=BUDGET, rng=0, passes=1)
+    design = build_design(problem, horizon=5000, budget=BUDGET, rng=0, **SMALLER)
     rng = np.random.default_rng(2)
     grid = np.linspace(0, 1, 31)
     points = np.column_stack([np.repeat(grid, 31), np.tile(grid, 31)])
@@ -173,7 +177,7 @@ def test_a_wrong_guess_of_who_comes_is_mended_by_the_counts() -> None:
     rng = np.random.default_rng(3)
     problem = unit_problem(kernel=Matern(2.5, 0.3), reward_range=(-1, 1))
     designs = [
-        build_design(problem, horizon=20_000, budget=BUDGET, rng=0, context_share=share)
+        build_design(problem, horizon=20_000, budget=BUDGET, rng=0, context_share=share, **SMALLER)
         for share in (0.15, 0.0)
     ]
     errors = np.zeros(2)
@@ -205,7 +209,7 @@ def learned_policy(
     """A policy with the points and the mean rewards that it learned from. `mean_reward` is added to
     all rewards."""
     problem = unit_problem(kernel=Matern(2.5, 0.3), reward_range=(-1, 1), advantage=advantage)
-    design = tacit.Design.build(problem, horizon=20_000, budget=BUDGET, rng=0, passes=1)
+    design = build_design(problem, horizon=20_000, budget=BUDGET, rng=0, public_points=6000)
     rng = np.random.default_rng(4)
     truth = Joint(Matern(2.5, 0.3))
     centres, weights = bumps(truth, rng)
@@ -253,7 +257,7 @@ def lost_advantage(passes: int, mean_reward: float) -> float:
     """The mean squared error of advantages that were learned from rewards of some mean."""
     problem = unit_problem(kernel=Matern(2.5, 0.3), reward_range=(-1, 1), advantage=True)
     budget = Budget(epsilon=3.0, delta=1e-6)
-    design = build_design(problem, horizon=5000, budget=budget, rng=0, passes=passes, rank=80)
+    design = build_design(problem, horizon=5000, budget=budget, rng=0, passes=passes, **SMALLER)
     truth = Joint(Matern(2.5, 0.3))
     actions = np.linspace(0, 1, 64)[:, None]
     rng = np.random.default_rng(6)

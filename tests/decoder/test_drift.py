@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from helpers import BUDGET, build_design, records, small_problem
-from tacit import Box, Budget, Matern, Problem, refine
+from tacit import Box, Budget, DesignOptions, Matern, Problem, refine
 from tacit._typing import Floats
 from tacit.decoder import WhitenedObservation
 from tacit.decoder.averaging import over_scales
@@ -107,8 +107,10 @@ def world(shift: float, contexts: Floats, actions: Floats) -> Floats:
 def play_worlds(shifts: list[float], rounds: int = 1500) -> Course:
     problem = Problem(Box.of(x=(0, 1)), Box.of(c=(0, 1)), Matern(2.5, 0.3), reward_range=(-1, 1))
     rng = np.random.default_rng(0)
+    sizes = [rounds] * len(shifts)
+    options = DesignOptions(rank=40, public_points=4000)
     course = Course(
-        problem, [rounds] * len(shifts), Budget(3.0, 1e-6), rng, shares=Shares(explore=0.1)
+        problem, sizes, Budget(3.0, 1e-6), rng, shares=Shares(explore=0.1), options=options
     )
     for shift in shifts:
         contexts = rng.random((rounds, 1))
@@ -124,7 +126,7 @@ def value(course: Course, epoch: int, shift: float) -> float:
 
 
 def test_a_study_whose_world_changes_notices_and_recovers() -> None:
-    """Seeds are fixed: 0.94 and 0.90 were found, and -0.4 where no change is reckoned with."""
+    """Seeds are fixed: 0.96 and 0.95 were found, and -0.37 where no change is reckoned with."""
     course = play_worlds([0.0, 0.0, 0.4, 0.4, 0.4])
     assert value(course, 1, 0.0) > 0.8
     retained = [policy.posterior.retention for policy in course.policies]

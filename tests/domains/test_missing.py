@@ -26,7 +26,7 @@ from tacit.domains import REGISTRY, Domain, record_points
 from tacit.logs import read_problem
 from tacit.spec import dump, load
 
-pytestmark = pytest.mark.usefixtures("coarse_tuning")
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 
 NAN = math.nan
 GENES = ["G/G", "A/G"]

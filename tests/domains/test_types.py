@@ -28,7 +28,7 @@ from tacit.contexts import release_marginals
 from tacit.domains import Declared, record_points
 from tacit.domains.schema import kind_of_column
 
-pytestmark = pytest.mark.usefixtures("coarse_tuning")
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 
 ROWS = 40
 GENES = ["G/G", "A/G"]

@@ -18,7 +18,7 @@ from helpers import BUDGET, PROBLEM, small_design, small_problem, sqlite, user_d
 from log_data import COLUMNS, NAMES, WRITERS, collected, log_table, total, work_on
 from mutation import Mutant, failure_under
 from tacit import BudgetError, Cohort, DesignOptions, InputError, Ledger, RunOptions, StateError
-from tacit.cli import app
+from tacit.cli import app, console
 from tacit.core import Encoding, Part, PrivateSum
 from tacit.core.parts import _hashes
 from tacit.core.saved import dump_sum, load_sum
@@ -28,7 +28,7 @@ from tacit.logs.dumping import load
 from tacit.logs.parts import open_accounts, table_layout
 from tacit.logs.worker import count_span, shipped
 
-pytestmark = pytest.mark.usefixtures("coarse_tuning")
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 
 ROWS = 2600
 KEY = "0123456789abcdef"
@@ -467,7 +467,9 @@ def test_a_broken_split_is_seen(mutant: Mutant, tmp_path: Path) -> None:
 # -- the command line -----------------------------------------------------------------------------
 
 
-def test_the_command_says_how_many_rounds_were_kept_apart(tmp_path: Path) -> None:
+def test_the_command_says_how_many_rounds_were_kept_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "problem.toml").write_text(PROBLEM)
     pq.write_table(log(), tmp_path / "log.parquet")
     command = ["fit", tmp_path / "problem.toml", tmp_path / "log.parquet", "--rank", 8]
@@ -479,6 +481,7 @@ def test_the_command_says_how_many_rounds_were_kept_apart(tmp_path: Path) -> Non
     apart = ROWS - learned
     assert f"Learned from {learned:,} rounds, {apart:,} kept apart for validation" in done.output
     url = f"sqlite:///{tmp_path}/log.parquet.ledger.db"
-    shown = CliRunner().invoke(app, ["ledger", "show", url], env={"COLUMNS": "200"})
+    monkeypatch.setattr(console.out, "_width", 200)  # no line of the table is broken
+    shown = CliRunner().invoke(app, ["ledger", "show", url])
     assert "hold-out (0.2 of records held out by" in shown.output
     assert "each round counts in one part" in shown.output

@@ -17,7 +17,7 @@ from tacit import Budget, BudgetError, InputError, Ledger
 from tacit.cli import app
 from tacit.logs import LogFile, forget, load_partial, save_partial
 
-pytestmark = pytest.mark.usefixtures("coarse_tuning")
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ from tacit import Ledger, Statistic, Study, TacitError
 from tacit.core.sums import PrivateSum
 from tacit.problem import Problem
 
-pytestmark = pytest.mark.usefixtures("coarse_tuning")
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 
 RECORDS = 100_000
 PIECE = 2500

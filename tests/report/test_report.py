@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ from tacit.report.provenance import toml_lines
 from tacit.report.rewards import three
 from tacit.report.view import View
 
+pytestmark = pytest.mark.usefixtures("coarse_fits", "without_layout")
 FOREIGN = ("http", "src=", "@import", "<script", "<link", "<image", "<img")
 
 
@@ -90,6 +92,16 @@ def simulated(problem: Problem, n: int = 1500) -> Policy:
     statistic = design.statistic()
     statistic.add_points(points, reward)
     return statistic.simulate_release(np.random.default_rng(2))
+
+
+@pytest.fixture(scope="module")
+def without_layout() -> Iterator[None]:
+    """Matplotlib does not arrange the parts of a figure, which takes half of the time of a drawing:
+    nothing here is about where they stand. (The command line draws whole pages in its tests.)"""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        arrange = "matplotlib._constrained_layout.do_constrained_layout"
+        monkeypatch.setattr(arrange, lambda *_, **__: None)
+        yield
 
 
 @pytest.fixture(scope="module")

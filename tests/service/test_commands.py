@@ -90,7 +90,14 @@ def test_it_speaks_tls(sqlite_urls: Urls, serving: Serving, tmp_path: Path) -> N
     certificate = tmp_path / "cert.pem"
     key = tmp_path / "key.pem"
     made = "req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost"
-    named = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate]
+    named = [
+        "-addext",
+        "subjectAltName=IP:127.0.0.1",
+        "-keyout",
+        str(key),
+        "-out",
+        str(certificate),
+    ]
     subprocess.run(["openssl", *made.split(), *named], check=True, capture_output=True)
     url = make_shop(sqlite_urls())
     shop = serving(f"shop={url}", certificate=certificate, private_key=key)

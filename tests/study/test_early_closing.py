@@ -11,7 +11,7 @@ from helpers import BUDGET, create_study, small_problem, sqlite
 from tacit.study import EpochStudy
 from tacit.study.epoch_store import EpochStore
 
-pytestmark = pytest.mark.usefixtures("coarse_tuning")
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 
 HERE = [61.0, 74.0]
 

@@ -60,6 +60,7 @@ from witness import GAUSSIAN, watched
 
 pytest_plugins = ["databases"]
 
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 SIZES = [20, 30, 40]
 DAY = 86_400.0
 OPTIONS = DesignOptions(rank=20, tau=10.0, public_points=1000, seed=0)
@@ -136,6 +137,13 @@ def epochs_of_users(study: EpochStudy) -> dict[str, set[int]]:
     for row in rows_of(study):
         found[row.user].add(ranges.get(row.number, 0))
     return found
+
+
+@pytest.fixture(autouse=True)
+def _thompson_sampling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After few rounds a study would explore once more: these tests are about what it goes on to
+    play."""
+    monkeypatch.setattr("tacit.epochs.spread.UNKNOWN", 10.0)
 
 
 @pytest.fixture(params=["sqlite_urls", "postgres_urls"])

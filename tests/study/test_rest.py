@@ -15,7 +15,7 @@ from tacit import Budget, BudgetError, InputError, RequestConflictError, StateEr
 from tacit.core.budget import UNITS, epsilon_of_rho
 from tacit.core.events import Exponential
 
-pytestmark = pytest.mark.usefixtures("coarse_tuning")
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 
 HERE = {"age": 61, "weight": 74}
 BUDGET = Budget(epsilon=1.0, delta=1e-7)

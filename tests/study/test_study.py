@@ -19,7 +19,7 @@ from tacit.core.budget import UNITS
 from tacit.core.events import Gaussian
 from tacit.progress import silent
 
-pytestmark = pytest.mark.usefixtures("coarse_tuning")
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 
 HERE = {"age": 61, "weight": 74}
 SMALL: dict[str, Any] = {"rank": 15, "tau": 10.0, "public_points": 2000, "rng": 0}

@@ -40,7 +40,7 @@ from tacit.core import release_choice
 from tacit.logs import FileFit, Job
 from witness import GAUSSIAN, always, watched
 
-pytestmark = pytest.mark.usefixtures("coarse_tuning")
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 
 SMALL: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 500, "rng": 0}
 HERE = {"age": 61.0, "weight": 74.0}

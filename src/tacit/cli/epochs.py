@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from tacit.cli.console import Json, emit, err, out, progress, say_health, table
-from tacit.cli.epoch_options import read_epochs
+from tacit.cli.epoch_options import Baseline, read_baseline, read_epochs
 from tacit.cli.options import Overwrite, StudyUrl, save_released
 from tacit.errors import InputError, StateError
 
@@ -31,6 +31,8 @@ def about_epochs(study: EpochStudy) -> dict[str, Any]:
         "epoch_asked": present.asked,
         "epoch_size": present.size,
         "epoch_stage": present.stage,
+        "epoch_kind": present.kind,
+        "measured": _measured(study),
         "sizes": study.sizes,
         "advance_waits_for": study.missing,
         "play": asdict(study.play.shares) | {"learn": study.play.shares.learn},
@@ -48,13 +50,16 @@ def show_epochs(study: EpochStudy) -> None:
     whom = "one user, with all of their rounds" if state.unit == "user" else "one round"
     spent = f"{state.spent_text}; {ONE_EPOCH}" if state.spent else "nothing"
     rows = [
-        ["state", state.stage],
+        ["state", state.stage + (" (validation)" if present.kind == "validation" else "")],
         ["rounds of this epoch", f"{present.asked:,} of {present.size:,} asked"],
         ["rounds of the study", f"{state.asked:,} of {state.horizon:,} asked"],
         ["play", present.play],
     ]
     if study.play.baseline is not None:
         rows.append(["control plays", str(_baseline(study.play))])
+    measured = _measured(study)
+    if measured:
+        rows.append(["measured", measured])
     rows += [
         ["advance", f"waits: {missing}" if missing else "would release this epoch now"],
         ["every release spends", state.release_budget],
@@ -64,18 +69,22 @@ def show_epochs(study: EpochStudy) -> None:
     table("Study in epochs", ["", ""], rows)
 
 
+def _measured(study: EpochStudy) -> str | None:
+    """What was found out about the latest policy that was measured, as a sentence: by the epoch
+    that tells it best."""
+    told = [(epoch.gain or epoch.policy_value, epoch) for epoch in study.history]
+    known = [
+        (epoch.policy_epoch or 0, -estimate.half_width, epoch.answer)
+        for estimate, epoch in told
+        if estimate is not None and epoch.answer
+    ]
+    return max(known)[-1] if known else None
+
+
 def _baseline(play: EpochPlay) -> str | None:
-    from tacit.play import Fixed
+    from tacit.study.baselines import named_baseline
 
-    if play.baseline is None:
-        return None
-    if isinstance(play.baseline, Fixed) and isinstance(play.baseline.action, dict):
-        return ", ".join(f"{name}={_plain(v)}" for name, v in play.baseline.action.items())
-    return play.baseline.description
-
-
-def _plain(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return named_baseline(play.baseline)
 
 
 # -- commands --------------------------------------------------------------------------------------
@@ -126,8 +135,8 @@ def advance(
         emit(
             {
                 "advanced": True,
-                "released": asdict(released),
-                "opened": None if opened is None else asdict(opened),
+                "released": released.to_json(),
+                "opened": None if opened is None else opened.to_json(),
                 "finished": done.finished,
                 "policy": None if to is None else str(to),
             }
@@ -136,9 +145,12 @@ def advance(
         )
         return
     out.print(f"[bold]Epoch {released.number} was released[/bold]  ({released.size:,} rounds)")
-    out.print(
-        f"Mean reward of its rounds {_mean(released)}; its policy expects {_expected(released)}"
-    )
+    if released.kind == "learning":
+        out.print(
+            f"Mean reward of its rounds {_mean(released)}; its policy expects {_expected(released)}"
+        )
+    if released.answer:
+        out.print(f"Measured: {released.answer}", soft_wrap=True)
     out.print(f"Guarantee: {policy.guarantee}", soft_wrap=True)
     if to is not None:
         out.print(f"Policy written to {to}", soft_wrap=True)
@@ -156,11 +168,14 @@ def history(url: StudyUrl, json: Json = False) -> None:
     its own decisions. Drift is how much the reward function changed since the epoch before, from 0
     to 1.
 
+    Where epochs have exploit or control rounds, a second table says what these earned: the policy
+    of an epoch before, as it was played in this one, and the baseline, with 95 % intervals.
+
         tacit study history sqlite:///study.db
     """
     epochs = _open(url).history
     if json:
-        emit({"epochs": [asdict(epoch) for epoch in epochs]})
+        emit({"epochs": [epoch.to_json() for epoch in epochs]})
         return
     columns = ["epoch", "state", "rounds", "play", "mean reward", "expected"]
     rows = [
@@ -179,6 +194,28 @@ def history(url: StudyUrl, json: Json = False) -> None:
         for row, epoch in zip(rows, epochs, strict=True):
             row.append("" if epoch.drift is None else f"{epoch.drift:.2f}")
     table("Epochs", columns, rows)
+    arms = [epoch for epoch in epochs if epoch.policy_value or epoch.baseline_value]
+    if arms:
+        _show_arms(arms)
+
+
+def _show_arms(epochs: list[Epoch]) -> None:
+    """What the exploit and control rounds of epochs earned, and the difference in words."""
+    rows = [
+        [
+            str(epoch.number) + (" (validation)" if epoch.kind == "validation" else ""),
+            "" if epoch.policy_epoch is None else f"epoch {epoch.policy_epoch}",
+            "" if epoch.policy_value is None else str(epoch.policy_value),
+            "" if epoch.baseline_value is None else str(epoch.baseline_value),
+            "" if epoch.gain is None else str(epoch.gain),
+        ]
+        for epoch in epochs
+    ]
+    columns = ["epoch", "policy of", "the policy earns", "the baseline earns", "gain"]
+    table("Measured, with 95 % intervals", columns, rows)
+    for epoch in epochs:
+        if epoch.answer:
+            out.print(f"Epoch {epoch.number}: {epoch.answer}", soft_wrap=True)
 
 
 def extend(
@@ -202,6 +239,38 @@ def extend(
     if json:
         emit(asdict(study.state) | about_epochs(study))
         return
+    show_epochs(study)
+
+
+def validate(
+    url: StudyUrl,
+    rounds: Annotated[
+        int, typer.Option(help="How many rounds; tacit plan --detect says how many it takes.")
+    ] = 2000,
+    baseline: Baseline = None,
+    split: Annotated[
+        float, typer.Option(help="The share of the rounds that the policy plays.")
+    ] = 0.5,
+    json: Json = False,
+) -> None:
+    """Plan a validation epoch: fresh people, the policy against a baseline. Spends nothing yet.
+
+    It follows the present epoch, or opens now if the last one was released. A coin gives each of
+    its rounds to the policy or to the baseline; the study's own one if none is typed. It is asked,
+    told and waited for like any epoch. `tacit study advance` then SPENDS the whole budget of these
+    people on the two mean rewards and their difference, and `tacit study history` shows them. The
+    policy stays the same, and learning goes on after it.
+
+        tacit study validate sqlite:///study.db --rounds 2000 --baseline dose=30
+    """
+    study = _open(url)
+    action = read_baseline(baseline or [], study.problem.actions)
+    with progress(json) as bars:
+        number = study.validate(rounds=rounds, baseline=action, split=split, progress=bars)
+    if json:
+        emit(asdict(study.state) | about_epochs(study) | {"validation_epoch": number})
+        return
+    out.print(f"Epoch {number} compares the policy with the baseline: {rounds:,} rounds.")
     show_epochs(study)
 
 

@@ -64,6 +64,27 @@ def plan(
             "--columns", help="Say for each context column how likely it must matter to be asked."
         ),
     ] = False,
+    detect: Annotated[
+        float | None,
+        typer.Option(
+            help="A gain over a baseline, in units of reward: prints how many rounds of a "
+            "validation epoch detect it, and nothing else."
+        ),
+    ] = None,
+    power: Annotated[float, typer.Option(help="How likely --detect is to detect that gain.")] = 0.8,
+    reward_std: Annotated[
+        float | None,
+        typer.Option(
+            help="For --detect: the standard deviation of rewards, in their units; half their "
+            "range otherwise, the most that there can be."
+        ),
+    ] = None,
+    reward_mean: Annotated[
+        float | None, typer.Option(help="For --detect: their mean, if it is known.")
+    ] = None,
+    split: Annotated[
+        float, typer.Option(help="For --detect: the share of the rounds that the policy plays.")
+    ] = 0.5,
     figure: Annotated[
         Path | None, typer.Option(help="Draw the trade-off: a PNG, SVG or HTML file.")
     ] = None,
@@ -85,15 +106,31 @@ def plan(
 
         tacit plan problem.toml --rounds 30000 --epsilon 1 --epochs auto
 
+    Is the policy better than what is done now? --detect says how many rounds `tacit study validate`
+    takes to find out, and with --rounds how likely so many will.
+
+        tacit plan problem.toml --epsilon 1 --detect 0.05 --reward-std 0.2 --rounds 2000
+
     The play is that of the [play] table. With a column of propensities the weights are those of the
     fit, and the log is taken to explore uniformly as rarely as they allow for.
     """
     from tacit.design import DesignOptions
     from tacit.design.weights import choose_max_weight
     from tacit.logs import read_problem
+    from tacit.planning import ValidationPlan
     from tacit.planning import plan as make_plan
 
     spec = read_problem(problem)
+    if detect is not None:
+        budget = chosen_budget(spec, epsilon, delta)
+        unit = "record" if spec.user is None else "user"
+        rewards = (spec.problem.reward_range, reward_std, reward_mean)
+        validation = ValidationPlan(budget, *rewards, split, unit)
+        if json:
+            emit(validation.to_json(detect, power, rounds))
+        else:
+            out.print(validation.explain(detect, power, rounds), soft_wrap=True)
+        return
     horizon = chosen_rounds(spec, rounds)
     budget = chosen_budget(spec, epsilon, delta)
     options = DesignOptions(rank=rank, signal=signal, noise=noise)

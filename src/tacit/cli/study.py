@@ -21,7 +21,15 @@ from tacit.cli.epoch_options import (
     read_epochs,
     read_wait,
 )
-from tacit.cli.epochs import about_epochs, advance, export, extend, history, show_epochs
+from tacit.cli.epochs import (
+    about_epochs,
+    advance,
+    export,
+    extend,
+    history,
+    show_epochs,
+    validate,
+)
 from tacit.cli.options import (
     Delta,
     Epsilon,
@@ -217,6 +225,7 @@ def release(
 app.command()(advance)
 app.command()(history)
 app.command()(extend)
+app.command()(validate)
 app.command()(export)
 
 

@@ -202,7 +202,8 @@ def candidates(
     own = kernels[0]
     evidence = Evidence.of(own, U, M, z, level)
     first = max(
-        (evidence.fit(own, start) for start in _starts(own, actions)), key=lambda fit: fit.evidence
+        (evidence.fit(own, start, STEPS) for start in _starts(own, actions)),
+        key=lambda fit: fit.evidence,
     )
     found = [first]
     start = np.log([first.scale, *lengthscales(first.kernel)])

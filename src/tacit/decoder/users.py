@@ -69,7 +69,7 @@ def _records_per_user(parts: ReleaseParts, kept: float) -> float:
     layout = parts.design.layout
     moments = parts.design.moments
     strength = parts.influence_strength
-    square = 1.0 - layout.influence_share
+    square = 1.0 - layout.influence_share - layout.arm_share  # few rounds are of an arm
     square += strength * parts.mean_square * float(np.trace(moments.square[:-1, :-1]))
     mean = strength * parts.added_mean**2 * float(moments.mean[:-1] @ moments.mean[:-1])
     mean += layout.mean_share * parts.mean**2 + layout.square_share * parts.mean_square**2
@@ -100,16 +100,21 @@ def _unpulled(parts: ReleaseParts, variance: float) -> ReleaseParts:
     the influences and in the sum itself."""
     if parts.sums.mean is None:
         return parts
-    e = parts.design.moments.mean[:-1]
-    strength = parts.design.layout.mean_share / parts.design.max_weight**2
-    if parts.adds_rewards:
-        strength += parts.influence_strength * float(e @ e)
-    lost = min(parts.pull * variance * strength, MOST_PULLED)
+    lost = lost_share(parts, variance)
     mean = parts.sums.mean / (1.0 - lost)
     noise = math.hypot(parts.mean_noise, UNKNOWN_PULL * lost * mean)
     added = max(parts.mean_square - parts.added_mean**2, LEAST_SQUARE)
     skew = parts.skew * math.sqrt(variance / added) * parts.records
     return replace(parts, sums=parts.sums._replace(mean=mean), mean_noise=math.hypot(noise, skew))
+
+
+def lost_share(parts: ReleaseParts, variance: float) -> float:
+    """Of the sum of rewards of this variance: what the pull takes away, as a share of it."""
+    e = parts.design.moments.mean[:-1]
+    strength = parts.design.layout.mean_share / parts.design.max_weight**2
+    if parts.adds_rewards:
+        strength += parts.influence_strength * float(e @ e)
+    return min(parts.pull * variance * strength, MOST_PULLED)
 
 
 def _total(parts: ReleaseParts) -> tuple[float, float] | None:

@@ -19,7 +19,7 @@ from tacit._typing import Array, Floats
 from tacit.contexts import Drawn
 from tacit.core import Budget, Cohort, Encoding, private_sum
 from tacit.design.building import assemble
-from tacit.design.choices import choose_layout, pass_budget
+from tacit.design.choices import choose_layout, later_context_share, pass_budget
 from tacit.design.earlier import Earlier
 from tacit.design.features import Features, KernelMap, Moments, shrinkage
 from tacit.design.layout import Layout
@@ -140,13 +140,12 @@ class Design:
             self.spectrum,
             residual,
         )
+        layout = choose_layout(self.problem, self.features.U, budget, options, last=not passes_left)
         return replace(
             self,
             budget=budget,
             total_budget=self.total_budget if planned else budget,
-            layout=choose_layout(
-                self.problem, self.features.U, budget, options, last=not passes_left
-            ),
+            layout=layout.for_arms() if self.layout.arm_share else layout,
             passes_left=passes_left,
             residual=residual,
             previous=previous,
@@ -176,7 +175,7 @@ class Design:
         options = replace(
             options,
             landmarks=self.features.U,
-            context_share=self.layout.context_share,
+            context_share=later_context_share(self.layout.context_share, self.horizon / horizon),
             public_points=points,
         )
         parts = assemble(problem, horizon, budget, coins, options, progress, residual=residual)
@@ -194,6 +193,11 @@ class Design:
             earlier=earlier,
             **parts._asdict(),
         )
+
+    def with_arms(self) -> Design:
+        """The same for rounds of which some are arms of a comparison (see
+        `tacit.evaluation.arms`): a share of the budget is for what they earn."""
+        return replace(self, layout=self.layout.for_arms())
 
     @property
     def rank(self) -> int:
@@ -341,6 +345,8 @@ class Design:
             named.append("plain")  # otherwise it has the name of a design with context_share=0
         if self.max_weight != 1.0:
             named.append(f"max_weight {self.max_weight:.6e}")
+        if self.layout.arm_share:
+            named.append(f"arms {self.layout.arm_share:.6e}")
         if self.problem.play_facts is not None:
             named.append(self.problem.play_facts["digest"])
         if self.cohort is not None:
@@ -379,6 +385,7 @@ class Design:
             "unit": self.unit,
             "max_weight": self.max_weight,
             "context_share": self.layout.context_share,
+            "arm_share": self.layout.arm_share,
             "plain": not self.layout.square_share,
             "residual": residual and {name: getattr(residual, name) for name in numbers},
             "private": self.private,
@@ -459,8 +466,9 @@ class Design:
                 arrays["moments_mean"],
                 arrays["moments_shift"],
             ),
-            layout=choose_layout(
-                problem, features.U, budget, options, last=not facts["passes_left"]
+            layout=replace(
+                choose_layout(problem, features.U, budget, options, last=not facts["passes_left"]),
+                arm_share=facts.get("arm_share", 0.0),  # earlier versions had none
             ),
             unit=facts["unit"],
             max_weight=facts.get("max_weight", 1.0),

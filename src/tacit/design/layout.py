@@ -1,9 +1,9 @@
 """What one record writes: blocks of one vector, so that one sum and one release carry them all.
 
     [ sqrt(a) q_s(w) y / s | sqrt(h / p) onehot(context) | sqrt(g / d) onehot(action and context)
-      | sqrt(l) hat(y) | sqrt(m) y | sqrt(e) y^2 ]
+      | sqrt(l) hat(y) | sqrt(m) y | sqrt(e) y^2 | sqrt(r) arms ]
 
-with shares a + h + g + l + m + e = 1.
+with shares a + h + g + l + m + e + r = 1.
 
 | block | what it is for |
 |---|---|
@@ -13,6 +13,8 @@ with shares a + h + g + l + m + e = 1.
 | histogram | of the rewards, in a pass that others follow: where may their residuals be clipped? |
 | mean | of the rewards, also in residual passes: their level |
 | square | the mean square of the rewards, which sets the decoder's noise |
+| arms | of rounds that a coin gave to the policy or to the baseline: what each of them earns (see
+| | `tacit.evaluation.arms`, which makes these entries) |
 
 Each block has norm at most the root of its share, so the row has norm at most 1 and the trusted
 core's bound holds without a new argument. Splitting the norm is splitting the budget: a share of
@@ -22,10 +24,10 @@ core's bound holds without a new argument. Splitting the norm is splitting the b
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 
 from tacit._typing import Array, Floats
 from tacit.contexts.cells import Cells
@@ -34,12 +36,16 @@ from tacit.numerics.histogram import NODES, hat
 
 CONTEXT_SHARE = 0.15  # where nothing is known of who comes
 CHECKING_SHARE = 0.05  # where a generator says who comes, and may be wrong
+LATER_SHARE = 0.03  # enough to see who comes, where an epoch is much larger than the one before
 PLAY_SHARE = 0.01
 MEAN_SHARE = 0.02
 SQUARE_SHARE = 0.01
 # In a pass that others follow:
 HISTOGRAM_SHARE = 0.03
 EARLY_SQUARE_SHARE = 0.03
+# In epochs that play a policy, or a baseline, to see what it is worth: of what is left of the above
+ARM_SHARE = 0.1
+ARM_ENTRIES = 6  # three for each of two arms
 
 
 class Blocks(NamedTuple):
@@ -51,6 +57,7 @@ class Blocks(NamedTuple):
     histogram: Floats | None  # of y on the nodes
     mean: float | None  # sum of y
     square: float | None  # sum of y^2
+    arms: Floats | None = None  # sums of the entries of both arms
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +72,7 @@ class Layout:
     histogram_share: float = 0.0
     mean_share: float = 0.0
     square_share: float = 0.0
+    arm_share: float = 0.0
 
     @property
     def size(self) -> int:
@@ -80,6 +88,7 @@ class Layout:
             "histogram": len(NODES) if self.histogram_share else 0,
             "mean": int(self.mean_share > 0),
             "square": int(self.square_share > 0),
+            "arms": ARM_ENTRIES if self.arm_share else 0,
         }
 
     @property
@@ -93,6 +102,7 @@ class Layout:
             "histogram": math.sqrt(self.histogram_share),
             "mean": math.sqrt(self.mean_share),
             "square": math.sqrt(self.square_share),
+            "arms": math.sqrt(self.arm_share),
         }
 
     @property
@@ -103,6 +113,7 @@ class Layout:
             self.histogram_share,
             self.mean_share,
             self.square_share,
+            self.arm_share,
         )
         return 1.0 - sum(others)
 
@@ -119,7 +130,7 @@ class Layout:
         """Rows for influences `shrink * q` of norm at most 1 at joint points.
 
         `known` is 0 for records that add nothing. `weight` is at most 1. `y` are residuals where
-        `rewards` are given.
+        `rewards` are given. The entries of arms are 0: `with_arms` writes them.
         """
         xp = array_namespace(q)
         weights = self._weights
@@ -137,7 +148,20 @@ class Layout:
             blocks.append((weights["mean"] * mean)[:, None])
         if self.square_share:
             blocks.append((weights["square"] * told**2)[:, None])
+        if self.arm_share:
+            shape = (points.shape[0], ARM_ENTRIES)
+            blocks.append(xp.zeros(shape, dtype=points.dtype, device=device(points)))
         return xp.concat(blocks, axis=1)
+
+    def for_arms(self) -> Layout:
+        """The same with a block of arms, whose share is taken from the influences."""
+        return replace(self, arm_share=ARM_SHARE * replace(self, arm_share=0.0).influence_share)
+
+    def with_arms(self, rows: Array, entries: Array) -> Array:
+        """These rows with the entries of arms, which have norm at most 1 for each record."""
+        xp = array_namespace(rows)
+        own = rows[:, : self.size - ARM_ENTRIES]
+        return xp.concat([own, self._weights["arms"] * entries], axis=1)
 
     def split(self, values: Floats) -> Blocks:
         """The inverse of `rows`, for a sum of rows."""
@@ -156,6 +180,7 @@ class Layout:
             histogram=found["histogram"],
             mean=None if mean is None else float(mean[0]),
             square=None if square is None else float(square[0]),
+            arms=found["arms"],
         )
 
     def block_noise(self, name: str, noise: float) -> float:

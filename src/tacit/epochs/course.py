@@ -83,8 +83,8 @@ class Course:
         self.policies.append(policy)
         self.epoch += 1
         if not self.finished:
-            learned = learn_from(policy, self.rng)
-            self.law = EpochPlay(self.problem, self.shares, learned, self.baseline, private=False)
+            learned, shares = learn_from(policy, self.shares, self.rng)
+            self.law = EpochPlay(self.problem, shares, learned, self.baseline, private=False)
             following = cohort_of(self.epoch, cohort.last, self.sizes[self.epoch - 1])
             self.design = next_epoch(policy, self.law, following, budget=self.budget, rng=self.rng)
         return policy

@@ -9,7 +9,7 @@ import numpy as np
 from tacit.core import Budget, Cohort
 from tacit.design import Design, DesignOptions
 from tacit.design.choices import choose_landmarks, default_rank, most_levels, tune
-from tacit.epochs.play import EpochPlay
+from tacit.epochs.play import EpochPlay, Mixture
 from tacit.epochs.prior import as_earlier
 from tacit.epochs.summary import sum_up
 from tacit.play import PlayLaw
@@ -64,6 +64,8 @@ def first_epoch(
         options=options,
         progress=progress,
     )
+    if _has_arms(play) and not options.plain:
+        design = design.with_arms()
     earlier = () if prior is None else (as_earlier(prior),)
     return replace(design, cohort=cohort, earlier=earlier)
 
@@ -87,7 +89,7 @@ def next_epoch(
     horizon = cohort.last - cohort.first
     target = residual_target(policy, problem, horizon, budget, rng)
     options = DesignOptions(signal=target.signal, noise=target.noise)
-    return last.build_epoch(
+    design = last.build_epoch(
         problem,
         cohort,
         (*last.earlier, sum_up(policy, rng)),
@@ -97,3 +99,12 @@ def next_epoch(
         options=options,
         progress=progress,
     )
+    return design.with_arms() if _has_arms(play) else design
+
+
+def _has_arms(play: PlayLaw) -> bool:
+    """Whether a coin gives some of the rounds to the policy or to the baseline. Of a mixture the
+    last law is that of the epoch: rounds that the one before has played are of no arm."""
+    if isinstance(play, Mixture):
+        return _has_arms(play.laws[-1])
+    return isinstance(play, EpochPlay) and play.shares.exploit + play.shares.control > 0.0

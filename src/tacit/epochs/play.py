@@ -16,7 +16,7 @@ every context, and propensities are exact.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -30,6 +30,7 @@ from tacit.errors import InputError
 from tacit.numerics.engine import NUMPY
 from tacit.play import PlayLaw
 from tacit.play.base import SAME, PointLaw, rows, same_actions, some
+from tacit.policy import Policy
 from tacit.policy.deciding import Decider
 from tacit.problem import Problem
 from tacit.spec import Spec
@@ -67,6 +68,10 @@ class Shares:
     def uninformed(self) -> Shares:
         """The same where nothing is learned yet: all that is not the baseline's explores."""
         return Shares(explore=1.0 - self.control, control=self.control)
+
+    def exploring(self) -> Shares:
+        """The same with uniform play instead of Thompson sampling. Arms stay as they are."""
+        return Shares(1.0 - self.exploit - self.control, self.exploit, self.control)
 
     @property
     def probabilities(self) -> Floats:
@@ -106,8 +111,8 @@ class Learned:
 
 @dataclass(frozen=True, eq=False)
 class EpochPlay(PointLaw):
-    """The play of one epoch. Where nothing is `learned`, as in the first one, all rounds explore
-    that are not the baseline's."""
+    """The play of one epoch. In the first one nothing is `learned` yet, and all rounds explore that
+    are not the baseline's."""
 
     problem: Problem  # of the study; its own play is not looked at
     shares: Shares
@@ -126,6 +131,21 @@ class EpochPlay(PointLaw):
             object.__setattr__(self, "baseline", self.baseline.on(self.problem.actions))
         if self.learned is None and self.shares.explore + self.shares.control < 1.0:
             object.__setattr__(self, "shares", self.shares.uninformed())
+
+    @classmethod
+    def validating(cls, policy: Policy, baseline: PlayLaw, split: float) -> EpochPlay:
+        """The play of a validation epoch: a coin gives this share of the rounds to a policy, which
+        decides as it does for anybody, and the others to a baseline."""
+        posterior = policy.posterior
+        weights = posterior.weights
+        return cls(
+            replace(policy.problem, play=None),
+            Shares(explore=0.0, exploit=split, control=1.0 - split),
+            Learned(posterior.landmarks, weights, weights[None, :]),
+            baseline,
+            policy.candidates,
+            policy.private,
+        )
 
     @property
     def description(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,11 +10,17 @@ from scipy.optimize import brentq
 from tacit.errors import InputError
 
 # The share of the first epoch, by the number of epochs. `tacit plan --epochs` compares others.
-FIRST_SHARE = {2: 0.2, 3: 0.1, 4: 0.05, 5: 0.03, 6: 0.016}
-LEAST_FIRST = 300  # rounds of the first epoch, if that is a small part of all
-LARGEST_RATIO = 2.0  # of an epoch to the one before it; the last one has all the rest
+FIRST_SHARE = {2: 0.2, 3: 0.05, 4: 0.05, 5: 0.03, 6: 0.016}
+LEAST_FIRST = 300  # rounds of the first epoch, if that is at most a tenth of all
 MOST_EPOCHS = 64
 LEAST_ROUNDS = 10  # of an epoch
+
+
+def largest_ratio(epochs: int) -> float:
+    """Of an epoch to the one before it, except for the last one, which has all the rest. What
+    epochs release adds up by the squares of their sizes, so that one large epoch at the end is
+    worth more than many."""
+    return 3.0 if epochs == 3 else 2.0
 
 
 def epoch_sizes(horizon: int, epochs: Any) -> list[int]:
@@ -37,11 +42,10 @@ def epoch_sizes(horizon: int, epochs: Any) -> list[int]:
         )
     if epochs == 1:
         return [horizon]
-    share = FIRST_SHARE.get(epochs, 1.0 / (LARGEST_RATIO**epochs - 1.0))
-    # At most a tenth of all, and less where there are so many epochs that they would not all fit.
-    first = max(share * horizon, min(LEAST_FIRST, horizon / max(10.0, 1.5 * epochs)))
+    share = FIRST_SHARE.get(epochs, 1.0 / (2.0**epochs - 1.0))
+    first = max(share * horizon, min(LEAST_FIRST, horizon / 10.0, horizon / epochs))
     ratio = _ratio(horizon / first, epochs)
-    sizes = [max(LEAST_ROUNDS, math.ceil(first * ratio**i)) for i in range(epochs - 1)]
+    sizes = [max(LEAST_ROUNDS, round(first * ratio**i)) for i in range(epochs - 1)]
     return [*sizes, _size(horizon - sum(sizes))]
 
 
@@ -51,11 +55,12 @@ def _ratio(total: float, epochs: int) -> float:
     def left(ratio: float) -> float:
         return total - sum(ratio**i for i in range(epochs))
 
-    if left(LARGEST_RATIO) >= 0.0:
-        return LARGEST_RATIO
+    largest = largest_ratio(epochs)
+    if left(largest) >= 0.0:
+        return largest
     if left(1.0) <= 0.0:
         return 1.0
-    return float(brentq(left, 1.0, LARGEST_RATIO))
+    return float(brentq(left, 1.0, largest))
 
 
 def _size(value: Any) -> int:

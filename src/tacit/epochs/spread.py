@@ -9,7 +9,7 @@ epoch is played with the widest spread whose expected price is small:
 
 where r(s) is the expected regret of draws of spread s, as a share of uniform play's, if the truth
 is a draw from the posterior, and r(0) that of the policy's own decisions. Where r(0) > 0.6 hardly
-anything is known, and the epoch explores as the first one did. All of it is public.
+anything is known, and what Thompson sampling would play explores once more. All of it is public.
 
 The numbers were chosen among a few others on the arena's environments, with 3,000 to 30,000 rounds
 and one to four seeds.
@@ -22,7 +22,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tacit._typing import Floats, Rng
-from tacit.epochs.play import EPOCH_CANDIDATES, Learned
+from tacit.epochs.play import EPOCH_CANDIDATES, Learned, Shares
 from tacit.numerics.engine import NUMPY
 from tacit.policy import Policy
 from tacit.policy.deciding import Decider
@@ -36,11 +36,14 @@ TRUTHS = 16  # draws that stand for the truth; the others of a committee play
 VISITORS = 96
 
 
-def learn_from(policy: Policy, rng: Rng) -> Learned | None:
-    """What the epoch after a policy is played by; None if it should explore."""
+def learn_from(policy: Policy, shares: Shares, rng: Rng) -> tuple[Learned, Shares]:
+    """What the epoch after a policy is played by: draws that are spread as they should be, and
+    shares without any where too little is known."""
     learned = Learned.of(policy.posterior, rng)
     chosen = choose_spread(expected_regrets(policy, learned, rng))
-    return None if chosen is None else learned.spread(chosen)
+    if chosen is None:
+        return learned, shares.exploring()
+    return learned.spread(chosen), shares
 
 
 def choose_spread(regret: Callable[[float], float]) -> float | None:

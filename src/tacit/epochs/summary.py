@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,10 @@ import numpy as np
 from tacit._typing import Floats, Rng
 from tacit.decoder.context_law import ContextCounts
 from tacit.decoder.decoding import added_square, by_people, observe
-from tacit.decoder.parts import ReleaseParts
+from tacit.decoder.parts import ReleaseParts, averaged
+from tacit.decoder.users import lost_share
 from tacit.design.earlier import Earlier
+from tacit.evaluation.arms import Arm, Comparison, read_arms
 from tacit.policy import Policy
 from tacit.policy.promise import promise_of
 from tacit.policy.visitors import VISITORS, spread
@@ -56,6 +59,25 @@ def epoch_facts(policy: Policy, number: int) -> dict[str, Any]:
         "drift": 1.0 - policy.posterior.retention**2,
         "expected": float(np.mean(_expected(policy))),
     }
+
+
+def compare_arms(policy: Policy, arms: Sequence[Arm]) -> Comparison:
+    """What the arms of the last epoch of a policy earned, given what is public of them. All passes
+    over its people released the same sums, with noise of their own."""
+    passes = by_people(policy.releases)[-1]
+    told = [
+        (parts.sums.arms, parts.block_noise("arms"))
+        for parts in passes
+        if parts.sums.arms is not None
+    ]
+    if not told:
+        return Comparison()
+    sums, noise = averaged(told)
+    unit = policy.releases[-1].design.unit
+    # Nobody is shrunk by a pull where records are protected: it is 0 there.
+    variance = _reward_variance(passes[0], told_rewards(passes[0]))
+    pull = max(lost_share(parts, variance) for parts in passes)
+    return read_arms(sums, noise, arms, unit, policy.problem.reward_range, pull)
 
 
 def _reward_variance(first: ReleaseParts, told: ToldRewards) -> float:

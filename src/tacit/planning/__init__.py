@@ -3,6 +3,7 @@
 from tacit.planning.columns import ColumnWorth
 from tacit.planning.epochs import EpochForecast, EpochPlan, plan_epochs
 from tacit.planning.forecast import Forecast, Plan, plan
+from tacit.planning.validation import ValidationPlan
 
 __all__ = [
     "ColumnWorth",
@@ -10,6 +11,7 @@ __all__ = [
     "EpochPlan",
     "Forecast",
     "Plan",
+    "ValidationPlan",
     "plan",
     "plan_epochs",
 ]

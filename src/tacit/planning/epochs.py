@@ -28,7 +28,7 @@ from tacit.design.choices import (
 from tacit.design.options import require_rounds
 from tacit.epochs import Shares, epoch_sizes
 from tacit.epochs.design import FIRST_PASSES
-from tacit.epochs.sizes import FIRST_SHARE, LEAST_ROUNDS
+from tacit.epochs.sizes import FIRST_SHARE, LEAST_ROUNDS, largest_ratio
 from tacit.errors import InputError
 from tacit.kernels import Kernel
 from tacit.planning.playing import PlayedEpoch, Player
@@ -351,7 +351,7 @@ def _compare(player: Player, horizon: int, progress: Progress) -> list[Compared]
     """Plans of 1 to 6 epochs; then the best of them with smaller and larger first epochs."""
     candidates = [epoch_sizes(horizon, 1)]
     for count in range(2, MOST_COMPARED + 1):
-        candidates += _doubling(horizon, count, FIRST_SHARE[count])
+        candidates += _growing(horizon, count, FIRST_SHARE[count])
     total = len(candidates) + len(OTHER_FIRST)
     found: list[Compared] = []
     for sizes in candidates:
@@ -361,16 +361,16 @@ def _compare(player: Player, horizon: int, progress: Progress) -> list[Compared]
     for factor in OTHER_FIRST:
         if len(best.sizes) > 1:
             count = len(best.sizes)
-            for sizes in _doubling(horizon, count, factor * FIRST_SHARE[count]):
+            for sizes in _growing(horizon, count, factor * FIRST_SHARE[count]):
                 found.append(_judge(player, sizes, found))
         progress("comparing plans", min(len(found), total), total)
     return found
 
 
-def _doubling(horizon: int, count: int, share: float) -> list[list[int]]:
-    """Epochs each of which has twice as many rounds as the one before, and the last one the rest;
-    nothing where it would be smaller than that before it, or the first one too small."""
-    sizes = [math.ceil(share * horizon * 2**i) for i in range(count - 1)]
+def _growing(horizon: int, count: int, share: float) -> list[list[int]]:
+    """Epochs each of which has so many times the rounds of the one before, and the last one the
+    rest; nothing where it would be smaller than that before it, or the first one too small."""
+    sizes = [math.ceil(share * horizon * largest_ratio(count) ** i) for i in range(count - 1)]
     last = horizon - sum(sizes)
     if last < sizes[-1] or sizes[0] < LEAST_ROUNDS:
         return []

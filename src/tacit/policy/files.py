@@ -202,6 +202,9 @@ def _facts(value: Any) -> dict[str, Any]:
         _require_type(facts["play"], str, "play")
     if facts.get("hold_out") is not None:
         Part.restore(_table(facts["hold_out"], "hold_out"))
+    for name in ("epoch", "validation"):  # what was measured in a study
+        if facts.get(name) is not None:
+            _table(facts[name], name)
     for name in ("records", "passes"):
         if facts.get(name) is not None:
             _require_type(facts[name], int, name)

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from tacit.errors import InputError
-from tacit.play import PlayLaw, as_baseline
+from tacit.play import Fixed, PlayLaw, as_baseline
 from tacit.play.base import NotWritable
 from tacit.play.laws import load_law
 from tacit.problem import Problem
@@ -22,6 +22,17 @@ def baseline_facts(baseline: PlayLaw | None) -> dict[str, Any] | None:
     except (NotWritable, InputError, TypeError):
         return {"name": baseline.description}
     return {"name": baseline.description, "spec": spec}
+
+
+def named_baseline(baseline: PlayLaw | None) -> str | None:
+    """A baseline in words: "dose=30" for an action."""
+    if isinstance(baseline, Fixed) and isinstance(baseline.action, dict):
+        return ", ".join(f"{name}={_plain(v)}" for name, v in baseline.action.items())
+    return None if baseline is None else baseline.description
+
+
+def _plain(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def restored_baseline(kept: dict[str, Any] | None, given: Any, problem: Problem) -> PlayLaw | None:

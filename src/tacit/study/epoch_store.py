@@ -132,6 +132,7 @@ class NewEpoch(NamedTuple):
     early: int
     law: Kept
     design: Kept
+    validates: bool = False  # it compares the policy with a baseline, and learns nothing
 
 
 class EpochStore:
@@ -185,6 +186,28 @@ class EpochStore:
             connection.execute(update(study_table).values(settings=json.dumps(settings)))
 
         perform(self.engine, attempt, queue=study_table)
+
+    def plan_validation(self, terms: dict[str, Any]) -> int:
+        """Plans a validation epoch of `terms["rounds"]` rounds right after the present one, and
+        returns its number. Planned before on the same terms, and not released yet, it is that one.
+        """
+
+        def attempt(connection: Connection) -> int:
+            settings = json.loads(connection.execute(select(study_table.c.settings)).scalar_one())
+            planned = settings.setdefault("validations", {})
+            present = _epochs(connection)[-1]
+            for number in (present.number, present.number + 1):
+                if str(number) in planned and (number > present.number or not present.released):
+                    if planned[str(number)] != terms:
+                        raise StateError(_planned_already(number))
+                    return number
+            number = present.number + 1
+            settings["sizes"].insert(number - 1, terms["rounds"])
+            planned[str(number)] = terms
+            connection.execute(update(study_table).values(settings=json.dumps(settings)))
+            return number
+
+        return perform(self.engine, attempt, queue=study_table)
 
     def epochs(self) -> list[EpochRow]:
         """Every epoch that was opened, in order."""
@@ -320,9 +343,10 @@ class EpochStore:
 
     def release(
         self, number: int, policy: tuple[dict[str, Any], bytes], following: NewEpoch | None
-    ) -> None:
+    ) -> bool:
         """Writes down what came of an epoch and opens the next one: both or neither. Whoever comes
-        first is right; what others made of the same release is dropped."""
+        first is right; what others made of the same release is dropped. False, and nothing is
+        written, if another kind of epoch was planned meanwhile."""
         about, arrays = policy
         found = {
             "policy": json.dumps(about),
@@ -331,15 +355,21 @@ class EpochStore:
         }
         this = epochs_table.c.number == number
 
-        def attempt(connection: Connection) -> None:
+        def attempt(connection: Connection) -> bool:
             epochs = _epochs(connection)
+            opened = following
+            if opened is not None and epochs[-1].number >= opened.number:
+                opened = None  # by somebody else
+            if opened and opened.validates != _validates(connection, opened.number):
+                return False
             mine = next(each for each in epochs if each.number == number)
             if mine.released is None:
                 connection.execute(update(epochs_table).where(this).values(found))
-            if following is not None and epochs[-1].number < following.number:
-                connection.execute(insert(epochs_table).values(self._opened(following)))
+            if opened:
+                connection.execute(insert(epochs_table).values(self._opened(opened)))
+            return True
 
-        perform(self.engine, attempt, queue=study_table)
+        return perform(self.engine, attempt, queue=study_table)
 
     def design_of_pass(self, epoch: int, number: int) -> Kept | None:
         """The design of a pass after the first, if it was written down."""
@@ -412,6 +442,19 @@ def _epochs(connection: Connection) -> list[EpochRow]:
     names = list(EpochRow.__dataclass_fields__)
     query = select(*(epochs_table.c[name] for name in names)).order_by(epochs_table.c.number)
     return [EpochRow(*row) for row in connection.execute(query)]
+
+
+def _validates(connection: Connection, number: int) -> bool:
+    """Whether a validation epoch is planned under this number."""
+    settings = json.loads(connection.execute(select(study_table.c.settings)).scalar_one())
+    return str(number) in settings.get("validations", {})
+
+
+def _planned_already(number: int) -> str:
+    return (
+        f"epoch {number} of this study is a validation epoch on other terms already: release it "
+        "with advance() before another one is planned."
+    )
 
 
 def _epoch_of(number: int, last: EpochRow, sizes: Sequence[int]) -> int | None:

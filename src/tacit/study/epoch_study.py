@@ -42,6 +42,7 @@ from tacit.study.history import Advance, Epoch, released_facts
 from tacit.study.state import StudyState
 from tacit.study.store import Round, Store
 from tacit.study.study import Decision, Study, item, require_users
+from tacit.study.validation import Validation
 
 
 @dataclass(frozen=True)
@@ -75,10 +76,13 @@ class EpochStudy(Study):
     rounds of an epoch are played by a public law that depends on the releases before it.
     """
 
-    def __init__(self, store: EpochStore, problem: Problem, baseline: PlayLaw | None) -> None:
+    def __init__(
+        self, store: EpochStore, problem: Problem, baseline: PlayLaw | None, given: Any = None
+    ) -> None:
         self._epochs = store
         self._problem = problem
         self._baseline = baseline
+        self._given = given  # a baseline that no database holds, as it was passed
         self.ledger = Ledger.open(store.engine)
         self._rng: np.random.Generator | None = None
         self._laws: dict[int, EpochPlay] = {}
@@ -116,10 +120,11 @@ class EpochStudy(Study):
         )
         coins = options.coins()
         learned = None
+        shares = going.shares
         if going.prior is not None:
             require_same_problem(going.prior, problem)
-            learned = learn_from(going.prior, coins)
-        play = EpochPlay(problem, going.shares, learned, baseline, private=_private(going.prior))
+            learned, shares = learn_from(going.prior, shares, coins)
+        play = EpochPlay(problem, shares, learned, baseline, private=_private(going.prior))
         design = first_epoch(
             problem,
             play,
@@ -159,7 +164,7 @@ class EpochStudy(Study):
         """The study in epochs that a database holds."""
         epochs = EpochStore(store.engine)
         kept = epochs.settings()["baseline"]
-        return cls(epochs, problem, restored_baseline(kept, baseline, problem))
+        return cls(epochs, problem, restored_baseline(kept, baseline, problem), baseline)
 
     # -- what is known of it -----------------------------------------------------------------------
 
@@ -169,8 +174,9 @@ class EpochStudy(Study):
 
     @property
     def design(self) -> Design:  # type: ignore[override]
-        """The design of the first pass over the present epoch."""
-        return self._releases.design(self._present)
+        """The design of the first pass over the present epoch, or over the last one that learned
+        where the present one validates."""
+        return self._releases.design(self._releases.learning(self._present.number))
 
     @cached_property
     def _settings(self) -> dict[str, Any]:
@@ -202,7 +208,9 @@ class EpochStudy(Study):
 
     @property
     def _releases(self) -> EpochReleases:
-        return EpochReleases(self._epochs, self._problem, self._baseline, self.ledger, self._laws)
+        return EpochReleases(
+            self._epochs, self._problem, self._baseline, self.ledger, self._laws, self._given
+        )
 
     @property
     def _coins(self) -> np.random.Generator:
@@ -240,13 +248,12 @@ class EpochStudy(Study):
         )
 
     def policy_of(self, epoch: int) -> Policy:
-        """The policy that was released of an epoch."""
-        kept = self._epochs.policy(epoch)
-        if kept is None:
+        """The policy that was released of an epoch. That of a validation epoch is the one that was
+        validated: `policy.facts["validation"]` holds what was found."""
+        policy = self._releases.stored_policy(epoch)
+        if policy is None:
             raise StateError(f"epoch {epoch} of this study was not released.")
-        about, arrays = kept
-        kernel = self._problem.kernel if about["problem"]["kernel"] == {"type": "custom"} else None
-        return files.restore(Policy, f"epoch {epoch}", about, arrays, kernel)
+        return policy
 
     @property
     def history(self) -> list[Epoch]:
@@ -275,9 +282,11 @@ class EpochStudy(Study):
 
     def _about(self, row: EpochRow, asked: int) -> Epoch:
         about: dict[str, Any] = {}
+        terms = self._releases.validation(row.number)
+        kind = "learning" if terms is None else "validation"
         if row.released is not None:
             policy = self.policy_of(row.number)
-            about = released_facts(policy.facts) | {"guarantee": str(policy.guarantee)}
+            about = released_facts(policy.facts, kind) | {"guarantee": str(policy.guarantee)}
         return Epoch(
             number=row.number,
             size=row.size,
@@ -287,6 +296,7 @@ class EpochStudy(Study):
             closed=row.closed,
             released=row.released,
             play=self._releases.law(row.number).description,
+            kind=kind,
             **about,
         )
 
@@ -379,13 +389,19 @@ class EpochStudy(Study):
             # The same one, as it was closed: others may have released it and opened the next.
             present = self._epochs.epochs()[present.number - 1]
         policy = self._releases.released(present, progress)
-        following = None
-        if present.number < len(self.sizes):
-            following = self._releases.following(present, policy, self._coins, progress)
-        self._epochs.release(present.number, files.dump(policy), following)
-        if following is None:
+        if not self._open_following(present, policy, progress):
             return Advance(True, present.number, finished=True)
         return Advance(True, self._present.number)
+
+    def _open_following(self, present: EpochRow, policy: Policy, progress: Progress) -> bool:
+        """Writes down what came of an epoch and opens the next one. False if none is planned."""
+        while True:
+            following = None
+            if present.number < len(self.sizes):
+                following = self._releases.following(present, policy, self._coins, progress)
+            # Not written where a validation epoch was planned meanwhile: that one is opened then.
+            if self._epochs.release(present.number, files.dump(policy), following):
+                return following is not None
 
     def _missing(self, present: EpochRow, asked: int, early: bool) -> str:
         if asked < present.end and not early:
@@ -407,9 +423,47 @@ class EpochStudy(Study):
         finished = self.finished
         self._epochs.extend(sizes)
         if finished:
-            policy = self._releases.released(present, progress)  # what was released before: free
-            following = self._releases.following(present, policy, self._coins, progress)
-            self._epochs.release(present.number, files.dump(policy), following)
+            self._open_next(present, progress)
+
+    def validate(
+        self,
+        *,
+        rounds: int = 2000,
+        baseline: Any = None,
+        split: float = 0.5,
+        progress: Progress = silent,
+    ) -> int:
+        """Plans a validation epoch right after the present one: fresh people, of whom a coin gives
+        the share `split` to the policy that the study then has, and the others to a baseline, by
+        default the study's own. Spends nothing yet. Returns the number of the epoch.
+
+        It lives like any epoch: `ask`, `tell`, and `advance`, which SPENDS the whole budget of
+        these people on what the two earn. `study.history` then holds both values and the
+        difference, with intervals. The policy stays the same, and epochs that are planned after it
+        go on. Where the last epoch was released already, this one is opened now. To plan it twice
+        on the same terms changes nothing.
+        """
+        law = self._baseline if baseline is None else as_baseline(baseline).on(self.problem.actions)
+        terms = Validation.of(rounds, split, law)
+        own = self._settings["baseline"] or {"spec": None}
+        if baseline is not None and "spec" not in terms.baseline and "spec" not in own:
+            raise InputError(
+                "this study has a baseline that no database holds, and only one of them can be "
+                "given when it is opened: validate against an action, or leave the baseline out."
+            )
+        if baseline is not None:
+            self._given = baseline
+        present = self._present
+        number = self._epochs.plan_validation(terms.facts())
+        # Also where somebody who has planned it did not come to open it.
+        if present.released is not None and number > present.number:
+            self._open_next(present, progress)
+        return number
+
+    def _open_next(self, present: EpochRow, progress: Progress) -> None:
+        """Opens the epoch after the last one, which was released: what that costs was paid."""
+        policy = self._releases.released(present, progress)
+        self._open_following(present, policy, progress)
 
     def export(self, path: str | Path) -> Path:
         """Writes the rounds of closed epochs to a Parquet file, with their propensities. PRIVATE:

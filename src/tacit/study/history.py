@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
+
+from tacit.evaluation.arms import Comparison
+from tacit.evaluation.estimates import Estimate
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,11 @@ class Epoch:
     | `expected` | the mean reward that its policy expects of its own decisions |
     | `drift` | how much the reward function changed since the epoch before, from 0 to 1 |
     | `guarantee` | what the release promises, as text |
+    | `kind` | "learning", or "validation" for one that compares the policy with a baseline alone |
+    | `policy_value` | what its exploit rounds earned: the policy of the epoch `policy_epoch`,
+    | | which is one before, measured; None where there are none |
+    | `baseline_value`, `gain` | what its control rounds earned, and how much more the policy did |
+    | `baseline` | what control rounds are played by, in words |
     """
 
     number: int
@@ -37,6 +45,38 @@ class Epoch:
     expected: float | None = None
     drift: float | None = None
     guarantee: str | None = None
+    kind: str = "learning"
+    policy_epoch: int | None = None
+    baseline: str | None = None
+    policy_value: Estimate | None = None
+    baseline_value: Estimate | None = None
+    gain: Estimate | None = None
+
+    @property
+    def answer(self) -> str:
+        """What was measured of the policy, as a sentence; nothing where nothing was."""
+        if self.policy_value is None:
+            return ""
+        whose = "the policy"
+        if self.policy_epoch is not None:
+            whose += f" of epoch {self.policy_epoch}"
+        if self.gain is None:
+            return f"{whose} earns {self.policy_value}"
+        sign = 1.0 if self.gain.value >= 0.0 else -1.0
+        low, high = sorted([sign * self.gain.low, sign * self.gain.high])
+        more, less = ("more", "less") if sign > 0 else ("less", "more")
+        between = f"{low:.3g} to {high:.3g}"
+        if low < 0.0:
+            between = f"{-low:.3g} {less} to {high:.3g} {more}"
+        return f"{whose} earns {sign * self.gain.value:.3g} {more} than the baseline ({between})"
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data, estimates with the ends of their intervals."""
+        found = asdict(self)
+        for name in ("policy_value", "baseline_value", "gain"):
+            estimate = getattr(self, name)
+            found[name] = None if estimate is None else estimate.facts()
+        return found | {"answer": self.answer}
 
 
 @dataclass(frozen=True)
@@ -57,8 +97,13 @@ class Advance:
         return f"epoch {self.epoch}: {self.missing}"
 
 
-def released_facts(facts: dict[str, Any]) -> dict[str, Any]:
+def released_facts(facts: dict[str, Any], kind: str) -> dict[str, Any]:
     """What the history of an epoch tells of its policy's facts."""
-    found = facts.get("epoch") or {}
-    names = ("mean_reward", "mean_reward_std", "expected", "drift")
-    return {name: found.get(name) for name in names}
+    found = facts.get("validation" if kind == "validation" else "epoch") or {}
+    names = ("mean_reward", "mean_reward_std", "expected", "drift", "policy_epoch", "baseline")
+    compared = Comparison.restore(found)
+    return {name: found.get(name) for name in names} | {
+        "policy_value": compared.policy_value,
+        "baseline_value": compared.baseline_value,
+        "gain": compared.gain,
+    }

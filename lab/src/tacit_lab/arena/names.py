@@ -89,8 +89,9 @@ def _module(name: str) -> ModuleType:
 
 
 def _file(path: Path) -> ModuleType:
+    file = str(path.resolve())
     for module in list(sys.modules.values()):
-        if getattr(module, "__file__", None) == str(path.resolve()):
+        if getattr(module, "__file__", None) == file:
             return module
     name = f"tacit_arena_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path.resolve())

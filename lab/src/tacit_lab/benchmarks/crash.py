@@ -6,7 +6,8 @@ one.
 ledger   they spend under ids that they have in common; every draw is fresh randomness, so a second
          draw shows
 study    they ask and tell until the horizon is full, then release
-epochs   they ask for users who come back, tell, and advance a study in epochs
+epochs   they ask for users who come back, tell, and advance a study in epochs, the second of which
+         validates the policy of the first
 
 Whatever a writer was answered it notes in a file of its own. At the end the notes are held against
 the database.
@@ -69,7 +70,9 @@ BACK = (0, 0, 0, 1, 2)
 RELEASES = 2  # of a study, one for each of its passes
 HORIZON = 40
 EPOCHS = [12, 18, 24]
-PASSES = ["epoch 1", "epoch 1/pass 1", "epoch 2", "epoch 3"]  # requests, one for each pass
+VALIDATION = 12  # rounds of the epoch after the first
+# Requests, one for each pass.
+PASSES = ["epoch 1", "epoch 1/pass 1", "epoch 2", "epoch 3", "epoch 4"]
 PEOPLE = 40  # who come, and come back
 QUICKLY = (0.005, 0.1)  # seconds between kills
 SLOWLY = (0.05, 2.0)  # where a release and the next design take about a second
@@ -278,12 +281,14 @@ def _advance(study: EpochStudy, notes: Notes) -> None:
 
 
 def _policies(study: EpochStudy) -> dict[int, str]:
-    """A digest of the policy of every epoch that was released."""
+    """A digest of the policy of every epoch that was released, and of what was found of it."""
     released = [epoch.number for epoch in study.history if epoch.released is not None]
     found = {}
     for number in released:
-        weights = study.policy_of(number).posterior.weights
-        found[number] = hashlib.sha256(weights.tobytes()).hexdigest()
+        policy = study.policy_of(number)
+        measured = json.dumps(policy.facts.get("validation"), sort_keys=True)
+        told = policy.posterior.weights.tobytes() + measured.encode()
+        found[number] = hashlib.sha256(told).hexdigest()
     return found
 
 
@@ -420,6 +425,7 @@ def epochs_episode(url: str, folder: Path, kills: int, kind: str, rng: random.Ra
         epochs=EPOCHS,
     )
     assert isinstance(made, EpochStudy)
+    made.validate(rounds=VALIDATION, baseline={"dose": 0.5})
     begun = time.perf_counter()
     lines = hunt(
         lambda notes, seed: epochs_for_ever(url, kind, notes, seed), folder, kills, rng, SLOWLY
