@@ -270,6 +270,20 @@ def test_work_that_fails_says_why(sqlite_urls: Urls) -> None:
     assert "advance()" in failed.result["detail"]
 
 
+def test_a_validation_epoch_is_planned_as_long_work(sqlite_urls: Urls, serving: Serving) -> None:
+    url = make_shop(sqlite_urls(), baseline={"x": 0.5}, control=0.1)
+    works = Works(connect(url))
+    work = works.begin("validate", {"rounds": 40, "split": 0.5}, None)
+    perform_work(url, work.id, work.beat)
+    assert works.get(work.id).result == {"epoch": 2}
+    Study.open(url).ask_many([[0.5]] * 20)
+    Study.open(url).advance()
+    shop = serving(f"shop={url}")
+    assert shop.decide().json()["mode"] in ("exploit", "control")
+    epochs = shop("GET", "/v1/studies/shop/history").json()["epochs"]
+    assert [epoch["more"]["kind"] for epoch in epochs] == ["learning", "validation"]
+
+
 def test_a_budget_that_does_not_suffice_says_what_it_was_spent_on(sqlite_urls: Urls) -> None:
     url = make_shop(sqlite_urls())
     study: Any = Study.open(url)

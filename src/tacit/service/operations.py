@@ -25,7 +25,6 @@ from tacit.service.schemas import (
 )
 from tacit.service.served import ServedStudy
 from tacit.service.work import FAILED, Work
-from tacit.study import EpochStudy
 
 if TYPE_CHECKING:
     from tacit.service.service import Service
@@ -135,10 +134,10 @@ CALLS = [
         "Close a study and release its policy, which SPENDS its budget: long work",
         ReleaseRequest,
     ),
-    *(
-        [_call("validate", "Plan an epoch that validates the policy: long work", ValidateRequest)]
-        if hasattr(EpochStudy, "validate")
-        else []
+    _call(
+        "validate",
+        "Plan an epoch that compares the policy with a baseline, which spends nothing: long work",
+        ValidateRequest,
     ),
     Call(
         "GET",

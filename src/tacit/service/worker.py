@@ -24,7 +24,7 @@ from tacit.planning import plan
 from tacit.problem import Problem
 from tacit.service.problems import UnavailableError, as_tacit, problem_of
 from tacit.service.work import DONE, FAILED, Work, Works
-from tacit.study import Study
+from tacit.study import EpochStudy, Study
 
 BEAT_SECONDS = 1.0
 NICER = 10  # decisions come first
@@ -95,9 +95,9 @@ def done(study: Study, kind: str, parameters: dict[str, Any], progress: Any) -> 
     if kind == "release":
         policy = study.release(progress=progress)
         return {"released": True, "guarantee": str(policy.guarantee)}
-    if kind == "validate" and hasattr(study, "validate"):
-        return {"epoch": int(study.validate(progress=progress, **parameters))}
-    raise StateError(f"this version knows no work of the kind {kind!r}.")
+    if kind == "validate" and isinstance(study, EpochStudy):
+        return {"epoch": study.validate(progress=progress, **parameters)}
+    raise StateError(f"this study has no work of the kind {kind!r}.")
 
 
 def planned(request: dict[str, Any]) -> dict[str, Any]:
