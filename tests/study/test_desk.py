@@ -245,7 +245,7 @@ def no_room(tmp_path: Path) -> None:
     test_rounds_of_a_group_go_into_the_epoch_that_has_room(url)
 
 
-GROUP = "tacit.study.desk._Group"
+GROUP = "tacit.study.group.Group"
 MUTANTS = [
     Mutant(
         "another request gets the answer of the first",

@@ -23,7 +23,7 @@ from tacit.service.schemas import (
     ValidateRequest,
     WorkAnswer,
 )
-from tacit.service.served import ServedStudy
+from tacit.service.served_study import ServedStudy
 from tacit.service.work import FAILED, Work
 
 if TYPE_CHECKING:

@@ -14,7 +14,9 @@ from sqlalchemy.engine import make_url
 
 from tacit.errors import InputError, MissingExtraError
 from tacit.policy.loading import load
-from tacit.service.served import Served, ServedPolicy, ServedStudy
+from tacit.service.served import Served
+from tacit.service.served_policy import ServedPolicy
+from tacit.service.served_study import ServedStudy
 from tacit.service.service import MOST_BYTES, Service
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")

@@ -11,10 +11,12 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from tacit.errors import StateError
+from tacit.service import facts
 from tacit.service.calls import Answered, Call, answer
 from tacit.service.problems import NotFoundError
 from tacit.service.schemas import HistoryAnswer, LedgerAnswer, StudyAnswer
-from tacit.service.served import Served, ServedStudy
+from tacit.service.served import Served
+from tacit.service.served_study import ServedStudy
 
 if TYPE_CHECKING:
     from tacit.service.service import Service
@@ -35,7 +37,7 @@ async def history(service: Service, request: Request, _body: Any) -> Answered:
     study = service.study(request)
     epochs = []
     if isinstance(study, ServedStudy):
-        epochs = await asyncio.to_thread(study.history)
+        epochs = await asyncio.to_thread(facts.history, study.study)
     return answer(HistoryAnswer(epochs))
 
 
@@ -44,7 +46,7 @@ async def ledger(service: Service, request: Request, _body: Any) -> Answered:
     study = service.study(request)
     if not isinstance(study, ServedStudy):
         raise NotFoundError("a policy alone has no ledger: its guarantee says what was spent.")
-    return answer(await asyncio.to_thread(study.ledger))
+    return answer(await asyncio.to_thread(facts.ledger_of, study.study.ledger))
 
 
 async def policy(service: Service, request: Request, _body: Any) -> Answered:
