@@ -395,6 +395,23 @@ def test_every_call_needs_a_key_of_its_scope(sqlite_urls: Urls, serving: Serving
         assert shop("GET", free).status_code == 200
 
 
+def test_nobody_gets_the_answer_of_another_caller(sqlite_urls: Urls, serving: Serving) -> None:
+    """Who knows an event id could otherwise find out by trial whose context it is."""
+    url = make_shop(sqlite_urls())
+    keys = Keys(connect(url))
+    mine, renewed = (keys.create("shop", ["decide"]) for _ in range(2))
+    other = keys.create("other", ["decide"])
+    shop = serving(f"shop={url}")
+    path = "/v1/studies/shop/decisions"
+    body = {"context": HERE, "event_id": "visit-1"}
+    first = shop("POST", path, body, key=mine)
+    assert shop("POST", path, body, key=renewed).json() == first.json()  # of the same name
+    right = shop("POST", path, body, key=other)
+    wrong = shop("POST", path, body | {"context": {"c": 0.25}}, key=other)
+    assert (right.status_code, right.text) == (wrong.status_code, wrong.text)
+    assert right.status_code == 422
+
+
 def test_a_key_that_was_revoked_or_has_expired_is_refused(
     sqlite_urls: Urls, serving: Serving
 ) -> None:

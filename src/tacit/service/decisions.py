@@ -9,6 +9,7 @@ from starlette.requests import Request
 
 from tacit.errors import UnknownRoundError
 from tacit.service.calls import Answered, Call, answer, nothing
+from tacit.service.doors import caller_of
 from tacit.service.problems import as_tacit, problem_of
 from tacit.service.schemas import (
     BatchAnswer,
@@ -28,7 +29,7 @@ REPLAYED = {"Idempotent-Replayed": "true"}
 
 async def decide(service: Service, request: Request, body: DecisionRequest) -> Answered:
     """A decision for one context. Where the round counts it is on disk before it is answered."""
-    reply = await service.study(request).decide(body)
+    reply = await service.study(request).decide(body, caller_of(request))
     service.metrics.decided(1)
     return answer(reply.answer, headers=REPLAYED if reply.replayed else None)
 
@@ -36,15 +37,15 @@ async def decide(service: Service, request: Request, body: DecisionRequest) -> A
 async def decide_many(service: Service, request: Request, body: BatchRequest) -> Answered:
     """Many decisions at once, an error for each that fails."""
     study = service.study(request)
-    wanted = [_one(study, each) for each in body.decisions]
+    wanted = [_one(study, each, caller_of(request)) for each in body.decisions]
     items = await asyncio.gather(*wanted)
     service.metrics.decided(sum(item.error is None for item in items))
     return answer(BatchAnswer(list(items)))
 
 
-async def _one(study: Served, request: DecisionRequest) -> BatchItem:
+async def _one(study: Served, request: DecisionRequest, caller: str) -> BatchItem:
     try:
-        reply: Reply = await study.decide(request)
+        reply: Reply = await study.decide(request, caller)
     except Exception as error:
         if as_tacit(error) is None:
             raise

@@ -11,6 +11,7 @@ from starlette.requests import HTTPConnection
 from tacit.service.keys import Key, Ring
 from tacit.service.problems import ForbiddenError, TooManyError, UnauthorizedError
 
+CALLER = "tacit.caller"  # where a request carries whose key it came with
 BURST = 2.0  # seconds of a rate that may come at once
 
 
@@ -44,6 +45,7 @@ class Door:
     def admit(self, connection: HTTPConnection, scope: str) -> Key | None:
         """Whose key it is; None where no key is needed. Fails if it is not good for this."""
         if self.ring.empty:
+            connection.scope[CALLER] = ""
             return None
         key = self.ring.find(token_of(connection))
         if key is None:
@@ -54,6 +56,7 @@ class Door:
             raise ForbiddenError(f"this key has no scope {scope!r}: make another one with it.")
         if key.rate is not None and not self._bucket(key).take(self.clock()):
             raise TooManyError("this key may make fewer requests a second: wait a moment.")
+        connection.scope[CALLER] = key.name
         return key
 
     def _bucket(self, key: Key) -> Bucket:
@@ -63,6 +66,11 @@ class Door:
             found = Bucket(rate, max(1.0, BURST * rate), self.clock())
             self._buckets[key.id] = found
         return found
+
+
+def caller_of(connection: HTTPConnection) -> str:
+    """The name of the key by which a request was admitted; nothing where none was needed."""
+    return str(connection.scope.get(CALLER, ""))
 
 
 def token_of(connection: HTTPConnection) -> str:

@@ -6,13 +6,14 @@ column of it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 from starlette.requests import Request
 
 from tacit.errors import InputError, StateError, TacitError
 from tacit.service.calls import Answered, Call, answer
+from tacit.service.doors import caller_of
 from tacit.service.problems import UnavailableError
 from tacit.service.schemas import (
     DecisionAnswer,
@@ -40,7 +41,8 @@ async def evaluate(service: Service, request: Request, body: OfrepRequest) -> An
     if study is None or (column and column not in columns):
         return answer(OfrepFailure("FLAG_NOT_FOUND", "there is no such flag.", key), status=404)
     study.door.admit(request, "decide")
-    found = await _evaluated(study, key, column, body.context, defer=False)
+    asked = Asked(body.context, False, caller_of(request))
+    found = await _evaluated(study, key, column, asked)
     service.metrics.decided(isinstance(found, OfrepAnswer))
     return answer(found, status=200 if isinstance(found, OfrepAnswer) else 400)
 
@@ -51,20 +53,29 @@ async def evaluate_all(service: Service, request: Request, body: OfrepRequest) -
     flags: list[Any] = []
     for study in service.admitted(request, "decide"):
         context = {name: value for name, value in body.context.items() if name != EVENT}
-        found = await _evaluated(study, study.name, "", context, defer=study.counts)
+        asked = Asked(context, study.counts, caller_of(request))
+        found = await _evaluated(study, study.name, "", asked)
         flags.append(msgspec.to_builtins(found))
     return answer(OfrepBulk(flags, {}))
 
 
+class Asked(NamedTuple):
+    """An evaluation context, whether the decision is deferred, and who asks."""
+
+    context: dict[str, Any]
+    defer: bool
+    caller: str
+
+
 async def _evaluated(
-    study: Served, key: str, column: str, context: dict[str, Any], defer: bool
+    study: Served, key: str, column: str, asked: Asked
 ) -> OfrepAnswer | OfrepFailure:
     try:
-        reply = await study.decide(_request(study, context, defer))
+        reply = await study.decide(_request(study, asked), asked.caller)
     except UnavailableError:
         raise
     except (InputError, msgspec.ValidationError) as error:
-        missing = study.by_user and USER not in context
+        missing = study.by_user and USER not in asked.context
         code = "TARGETING_KEY_MISSING" if missing else "INVALID_CONTEXT"
         return OfrepFailure(code, str(error), key)
     except (StateError, TacitError) as error:
@@ -72,12 +83,13 @@ async def _evaluated(
     return _flag(reply.answer, key, column)
 
 
-def _request(study: Served, context: dict[str, Any], defer: bool) -> DecisionRequest:
+def _request(study: Served, asked: Asked) -> DecisionRequest:
     """What an evaluation context says, of what the study knows."""
+    context = asked.context
     known = {name: context[name] for name in study.context_names if name in context}
     user = context.get(USER) if study.by_user else None
     given = {"context": known, "user": user, "event_id": context.get(EVENT)}
-    return msgspec.convert(given | {"defer_activation": defer}, DecisionRequest)
+    return msgspec.convert(given | {"defer_activation": asked.defer}, DecisionRequest)
 
 
 def _flag(decision: DecisionAnswer, key: str, column: str) -> OfrepAnswer:

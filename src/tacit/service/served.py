@@ -50,7 +50,8 @@ class Served:
     def ready(self) -> bool:
         return True
 
-    async def decide(self, request: DecisionRequest) -> Reply:
+    async def decide(self, request: DecisionRequest, caller: str = "") -> Reply:
+        """A decision. Who calls is a part of the request: nobody gets the answer of others."""
         raise AssertionError("abstract")
 
     async def reward(self, id: str, value: float) -> None:

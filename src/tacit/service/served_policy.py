@@ -32,7 +32,7 @@ class ServedPolicy(Served):
         self.door = Door(Ring({}, b"tacit"))
         self._decider = PolicyDecider(self.released)
 
-    async def decide(self, request: DecisionRequest) -> Reply:
+    async def decide(self, request: DecisionRequest, caller: str = "") -> Reply:
         return await self._decider.decide(request)
 
     def about(self) -> StudyAnswer:

@@ -92,8 +92,9 @@ class ServedStudy(Served):
 
     # -- decisions ---------------------------------------------------------------------------------
 
-    async def decide(self, request: DecisionRequest) -> Reply:
-        ask = Ask(request.context, request.user, request.event_id, defer=request.defer_activation)
+    async def decide(self, request: DecisionRequest, caller: str = "") -> Reply:
+        deferred = request.defer_activation
+        ask = Ask(request.context, request.user, request.event_id, deferred, caller)
         self.desk.require(ask)
         if self._finished and request.event_id is None:
             return await self._decide_by_policy(request)

@@ -11,12 +11,14 @@ from tacit.errors import TacitError
 
 @dataclass(frozen=True)
 class Ask:
-    """A decision is wanted. With `defer` the round counts only once it is activated."""
+    """A decision is wanted. With `defer` the round counts only once it is activated. `caller` is
+    who asks: what others ask under the same id is another request."""
 
     context: Mapping[str, Any]
     user: Any = None
     id: str | None = None
     defer: bool = False
+    caller: str = ""
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,8 @@ class Desk:
 
     def digest(self, ask: Ask) -> str:
         """What two requests share if they are the same."""
-        body = json.dumps([ask.context, ask.user, ask.defer], sort_keys=True, default=repr)
+        said = [ask.context, ask.user, ask.defer, ask.caller]
+        body = json.dumps(said, sort_keys=True, default=repr)
         return hashlib.blake2b(body.encode(), key=self._key, digest_size=16).hexdigest()
 
     def place(
