@@ -27,6 +27,7 @@ bench: $(VENV)/.test
 	$(BIN)/python -m tacit_lab.benchmarks.reference
 	$(BIN)/python -m tacit_lab.benchmarks.speed
 	$(BIN)/python -m tacit_lab.benchmarks.columns
+	$(BIN)/python -m tacit_lab.benchmarks.serving
 	$(BIN)/tacit bench
 	$(BIN)/pytest -m slow
 
