@@ -124,8 +124,8 @@ def _fit_table(job: Job, data: Any, ledger: Ledger | str) -> Policy:
     """Private cells are read by `Statistic.add` and nobody else, after the ledger has room."""
     job.run.require_table()
     job.problem.require_apart(data, data)
-    table = _columns(data, job.columns)
-    rows = _rows(table)
+    table = read_columns(data, job.columns)
+    rows = rows_in(table)
     kinds = {name: kind_of_column(column) for name, column in table.items()}
     job.require_types(kinds, "the data")
     users = None if job.columns.user is None else table[job.columns.user]
@@ -159,7 +159,7 @@ def _fit_table(job: Job, data: Any, ledger: Ledger | str) -> Policy:
 # -- tables in memory -----------------------------------------------------------------------------
 
 
-def _columns(data: Any, columns: LogColumns) -> dict[str, Any]:
+def read_columns(data: Any, columns: LogColumns) -> dict[str, Any]:
     """The columns of a table under the problem's own names, as they are: no cell is read."""
     if isinstance(data, Mapping):
         _require_names(list(data), columns)
@@ -187,7 +187,7 @@ def _require_names(have: Sequence[Any], columns: LogColumns) -> None:
             )
 
 
-def _rows(table: Mapping[str, Any]) -> int:
+def rows_in(table: Mapping[str, Any]) -> int:
     """How many rows there are: the same number in every column, and not none."""
     for name, column in table.items():
         if not is_column(column):

@@ -1,4 +1,5 @@
-"""A released number with its two errors: that of few people, and that of the privacy noise."""
+"""A released number with its errors: that of few people, that of the privacy noise, and that of the
+window."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from scipy.stats import norm
+from scipy.stats import t as student
 
 from tacit.errors import InputError
 
@@ -23,12 +25,16 @@ class Estimate:
     | `sampling` | the standard deviation that is left because people were drawn at random |
     | `noise` | the standard deviation of the privacy noise |
     | `level` | how often the interval holds the truth |
+    | `freedom` | the degrees of freedom of `sampling`, where that was released with noise, too |
+    | `window` | the standard deviation of what rounds near a decision differ from the decision |
     """
 
     value: float
     sampling: float
     noise: float
     level: float = LEVEL
+    freedom: float = math.inf
+    window: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0.0 < self.level < 1.0:
@@ -36,12 +42,15 @@ class Estimate:
 
     @property
     def std(self) -> float:
-        """The standard deviation of both errors together."""
-        return math.hypot(self.sampling, self.noise)
+        """The standard deviation of all errors together."""
+        return math.hypot(self.sampling, self.noise, self.window)
 
     @property
     def half_width(self) -> float:
-        return float(norm.ppf(0.5 + self.level / 2)) * self.std
+        tail = 0.5 + self.level / 2
+        if math.isinf(self.freedom):
+            return float(norm.ppf(tail)) * self.std
+        return float(student.ppf(tail, self.freedom)) * self.std
 
     @property
     def low(self) -> float:
@@ -53,13 +62,20 @@ class Estimate:
 
     def facts(self) -> dict[str, Any]:
         """The estimate as plain data, with the ends of its interval."""
-        return asdict(self) | {"low": self.low, "high": self.high}
+        found = asdict(self)
+        found["freedom"] = None if math.isinf(self.freedom) else self.freedom
+        return found | {"low": self.low, "high": self.high}
 
     @classmethod
     def restore(cls, facts: dict[str, Any]) -> Estimate:
         """The inverse of `facts`."""
         names = ("value", "sampling", "noise", "level")
-        return cls(**{name: float(facts[name]) for name in names})
+        freedom = facts.get("freedom")
+        return cls(
+            **{name: float(facts[name]) for name in names},
+            freedom=math.inf if freedom is None else float(freedom),
+            window=float(facts.get("window", 0.0)),
+        )
 
     def __str__(self) -> str:
         return f"{self.value:.3g} ({self.low:.3g} to {self.high:.3g})"

@@ -1,0 +1,182 @@
+"""What a record writes, and how what was released is read.
+
+    z = (u_1 .. u_J, 1, u_1^2 .. u_J^2, (u_j - u_b)^2 for j != b),    u_j = psi_j - prior guess
+
+so that means, the number of usable records, and the variances of values and differences all come
+from one release. A record that cannot be used has z = 0. The squares cost hardly any noise: points
+(u, u^2 - 1) with u in [-1, 1] lie in the unit ball anyway, and the mix finds such a centre.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from tacit._typing import Floats
+from tacit.evaluation.estimates import Estimate
+from tacit.evaluation.scoring import Bounds
+from tacit.evaluation.shape import Mix, best_mix
+
+MOST_CASES = 1500
+CHECKED = 20_000  # random cases by which the length of the longest record is measured
+GUESSED = 0.2  # how far a value may be from its prior guess, for the weight of the count
+SPREAD = 1.2  # widening of an interval by the variance of its variance, in units of both
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The entries of a record, for policies with these bounds and a baseline among them."""
+
+    bounds: tuple[Bounds, ...]
+    baseline: int
+
+    @property
+    def policies(self) -> int:
+        return len(self.bounds)
+
+    @property
+    def others(self) -> list[int]:
+        """Every policy but the baseline."""
+        return [j for j in range(self.policies) if j != self.baseline]
+
+    @property
+    def size(self) -> int:
+        return 3 * self.policies
+
+    @property
+    def prior(self) -> Floats:
+        return np.array([bounds.prior for bounds in self.bounds])
+
+    @property
+    def largest(self) -> Floats:
+        """|u_j| is at most this."""
+        return np.array([max(b.most(1.0) - b.prior, b.prior - b.least(-1.0)) for b in self.bounds])
+
+    def entries(self, psi: Floats) -> Floats:
+        """z for usable records."""
+        u = psi - self.prior
+        apart = u[:, self.others] - u[:, [self.baseline]]
+        return np.hstack([u, np.ones((len(u), 1)), u**2, apart**2])
+
+    def cases(self, rng: np.random.Generator, many: int, steps: int = 5) -> Floats:
+        """Extreme cases of z: for the least and the largest reward all combinations of so many psi
+        of each policy, or `many` random ones where there are too many; and a record that cannot be
+        used."""
+        found = [np.zeros((1, self.size))]
+        for y in (-1.0, 1.0):
+            low = np.array([b.least(y) for b in self.bounds])
+            high = np.array([b.most(y) for b in self.bounds])
+            if 2 * steps**self.policies <= many:
+                shares = np.array(list(product(np.linspace(0, 1, steps), repeat=self.policies)))
+            else:
+                shares = rng.random((many // 2, self.policies))
+                ends = rng.random(shares.shape) < 0.7
+                shares = np.where(ends, np.round(shares), shares)
+            found.append(self.entries(low + shares * (high - low)))
+        return np.vstack(found)
+
+    def mix(self, records: int, noise: float, centred: bool) -> Mix:
+        """The mix for so many records, where the mean of an entry has this noise.
+
+        An interval is wider by the noise of its variance, which gives the squares their weights.
+        """
+        eye = np.eye(self.size)
+        J = self.policies
+        asked = [*eye[:J], *(eye[j] - eye[self.baseline] for j in self.others)]
+        asked.append(GUESSED * eye[J])
+        for i, size in enumerate([*self.largest, *(self._largest_apart(j) for j in self.others)]):
+            total = (noise * size) ** 2 + size / 10 / records
+            asked.append(math.sqrt(SPREAD / total) / records * eye[J + 1 + i])
+        rng = np.random.default_rng(0)
+        mix = best_mix(self.cases(rng, MOST_CASES), np.array(asked), centred)
+        checked = mix.rows(self.cases(rng, CHECKED, steps=2 if J > 4 else 21 if J < 3 else 9))
+        return mix.scaled(1.0 / float(np.linalg.norm(checked, axis=1).max()))
+
+    def _largest_apart(self, j: int) -> float:
+        return float(self.largest[j] + self.largest[self.baseline])
+
+
+@dataclass(frozen=True, eq=False)
+class Totals:
+    """Released sums of the entries of some people, and the covariance of their noise."""
+
+    layout: Layout
+    sums: Floats
+    covariance: Floats
+
+    @property
+    def usable(self) -> float:
+        """How many records could be used, at least 1."""
+        return max(1.0, float(self.sums[self.layout.policies]))
+
+    def value(self, j: int) -> tuple[float, float, float, float]:
+        """Estimate, sampling and noise standard deviations, and degrees of freedom, all in units
+        of half the reward range."""
+        first = np.eye(self.layout.size)[j]
+        second = np.eye(self.layout.size)[self.layout.policies + 1 + j]
+        mean, *errors = self._read(first, second, float(self.layout.largest[j]))
+        return (mean + self.layout.bounds[j].prior, *errors)  # type: ignore[return-value]
+
+    def difference(self, j: int) -> tuple[float, float, float, float]:
+        """The same of a policy's value minus that of the baseline."""
+        layout = self.layout
+        eye = np.eye(layout.size)
+        at = 2 * layout.policies + 1 + layout.others.index(j)
+        largest = layout._largest_apart(j)
+        mean, *errors = self._read(eye[j] - eye[layout.baseline], eye[at], largest)
+        prior = layout.bounds[j].prior - layout.bounds[layout.baseline].prior
+        return (mean + prior, *errors)  # type: ignore[return-value]
+
+    def _read(
+        self, first: Floats, second: Floats, largest: float
+    ) -> tuple[float, float, float, float]:
+        n = self.usable
+        mean = float(first @ self.sums) / n
+        count = np.eye(self.layout.size)[self.layout.policies]
+        noise2 = self._variance((first - mean * count) / n)
+        # E u^2 - (E u)^2, where the square of the released mean is too large by its noise.
+        spread = float(second @ self.sums) / n - mean**2 + noise2
+        spread = min(max(spread, 0.0), largest**2)
+        sampling2 = spread / n
+        by_noise = self._variance((second - 2.0 * mean * first) / n) / n**2
+        by_people = largest**2 * spread / n**3  # Var(u^2) <= largest^2 E u^2
+        total = sampling2 + noise2
+        freedom = 2.0 * total**2 / max(by_noise + by_people, 1e-300)
+        return mean, math.sqrt(sampling2), math.sqrt(noise2), max(freedom, 1.0)
+
+    def _variance(self, answer: Floats) -> float:
+        return float(answer @ self.covariance @ answer)
+
+
+def estimates(
+    totals: Totals, half_range: float, middle: float, level: float, window: Sequence[float]
+) -> tuple[list[Estimate], list[Estimate]]:
+    """Values of all policies and differences of all but the baseline, in the user's units.
+
+    `window` holds the standard deviations of what windows may add: to the values, then to the
+    differences.
+    """
+    layout = totals.layout
+    values = []
+    for j in range(layout.policies):
+        mean, *errors = totals.value(j)
+        values.append(_estimate(middle + half_range * mean, errors, half_range, level, window[j]))
+    differences = []
+    for i, j in enumerate(layout.others):
+        mean, *errors = totals.difference(j)
+        bias = window[layout.policies + i]
+        differences.append(_estimate(half_range * mean, errors, half_range, level, bias))
+    return values, differences
+
+
+def _estimate(
+    value: float, errors: Sequence[float], half_range: float, level: float, window: float
+) -> Estimate:
+    sampling, noise, freedom = errors
+    return Estimate(
+        value, half_range * sampling, half_range * noise, level, freedom, half_range * window
+    )
