@@ -15,7 +15,6 @@ from tacit.errors import EvaluationWarning, InputError
 from tacit.evaluation import Evaluation, EvaluationDesign, EvaluationOptions, ScoreSum
 from tacit.evaluation.candidates import as_candidates, find_problem, learned
 from tacit.evaluation.people import held_out, require_others, told_people, warn_of_unknown
-from tacit.fitting import read_columns, rows_in
 from tacit.logs.columns import LogColumns
 from tacit.logs.log_files import LogFile, find_logs, kinds_in
 from tacit.logs.parts import (
@@ -30,6 +29,7 @@ from tacit.logs.parts import (
 from tacit.logs.reading import pieces
 from tacit.logs.run_options import RunOptions
 from tacit.logs.stated_play import state_play
+from tacit.logs.table_columns import read_columns, rows_in
 from tacit.play import Play
 from tacit.problem import Problem
 
@@ -80,15 +80,18 @@ def evaluate(
     Functions are called with one context at a time.
     """
     run = run or RunOptions()
-    stated = state_play(find_problem(policies, problem), play, propensity)
+    found = find_problem(policies, problem)
+    if play != "problem":
+        found = replace(found, play=None)  # policies may have been learned from another log
+    stated = state_play(found, play, propensity)
     names = (*stated.actions.names, *stated.contexts.names)
     columns = LogColumns.of(names, reward, user, run.columns, propensity)
     asked = _Asked(stated, policies, against, columns, budget, options or EvaluationOptions(), run)
     log = _log(asked, data)
     account = as_ledger(ledger, budget)
-    found = _release(asked, log, account)
-    _warn(found)
-    return found
+    evaluation = _release(asked, log, account)
+    _warn(evaluation)
+    return evaluation
 
 
 @dataclass(frozen=True)

@@ -192,15 +192,15 @@ def fit(
     paths = find_logs(data)
     url = ledger or ""
     if not url and not collect_only:
-        url = _beside(paths)
+        url = beside(paths)
     if not collect_only:
         require_writable(to, overwrite=True)  # which policy is in it is looked at below
-        _require_first_ledger(url, paths, new_ledger)
+        require_first_ledger(url, paths, new_ledger)
     with progress(json, rate="rows") as show, _stdout_for(engine):
         run = RunOptions(
             request=request,
             horizon=spec.horizon if horizon is None else horizon,
-            columns={**spec.columns, **_mapping(column or [])},
+            columns={**spec.columns, **mapping(column or [])},
             checkpoint=checkpoint,
             save_every=save_every,
             engine=engine.value,
@@ -330,7 +330,7 @@ def _say_released(policy: Policy, to: Path, told: dict[str, Any], json: bool) ->
     err.print(f"Budget kept in {told['ledger']}")
 
 
-def _mapping(given: Sequence[str]) -> dict[str, str]:
+def mapping(given: Sequence[str]) -> dict[str, str]:
     pairs = [entry.split("=", 1) for entry in given]
     if wrong := [
         entry for entry, pair in zip(given, pairs, strict=True) if len(pair) != 2 or not all(pair)
@@ -339,7 +339,7 @@ def _mapping(given: Sequence[str]) -> dict[str, str]:
     return {pair[0]: pair[1] for pair in pairs}
 
 
-def _beside(data: Sequence[Path]) -> str:
+def beside(data: Sequence[Path]) -> str:
     """One file has its ledger beside it. Several could be named in another order, and get another
     ledger: ask.
 
@@ -363,7 +363,7 @@ def _beside(data: Sequence[Path]) -> str:
     return f"sqlite:///{there}"
 
 
-def _require_first_ledger(url: str, data: Sequence[Path], new_ledger: bool) -> None:
+def require_first_ledger(url: str, data: Sequence[Path], new_ledger: bool) -> None:
     """Fails if there is no ledger at `url` yet, and one beside one of the files."""
     if new_ledger or _opened(url) is not None:
         return

@@ -1,4 +1,4 @@
-"""The policies that are compared: each is one rule, or a mixture of rules whose shares are known."""
+"""The policies that are compared: each is one rule, or a mixture of rules with known shares."""
 
 from __future__ import annotations
 
@@ -44,11 +44,10 @@ class Rule:
         classes of somebody else could mix contexts, or fail: they see one context at a time.
         """
         height = ROWS if _sees_batches(self.law) else 1
-        found = []
+        starts = range(0, len(C), height)
         with quiet():
-            for start in range(0, len(C), height):
-                found.append(_decided(self.law, C[start : start + height], contexts, height))
-        return np.vstack(found) if found else np.empty((0, self.law.actions.dimension))
+            found = [_decided(self.law, C[i : i + height], contexts, height) for i in starts]
+        return np.vstack([np.empty((0, self.law.actions.dimension)), *found])
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,10 +16,11 @@ import numpy as np
 from tacit._typing import Floats
 from tacit.domains import Domain
 from tacit.evaluation.candidates import Candidate
-from tacit.evaluation.windows import Window
+from tacit.evaluation.windows import Window, parts_of
 from tacit.policy import Policy
 
-WIDTHS = (0.03, 0.04, 0.06, 0.08, 0.1, 0.125, 0.16, 0.2, 0.25, 0.32, 0.4, 0.5)
+WIDTHS = (0.03, 0.04, 0.06, 0.08, 0.1, 0.125, 0.16, 0.2, 0.25, 0.32, 0.4)
+WIDEST = (0.2, 0.32, 0.4)  # for actions of one, two and more numbers
 CONTEXTS = 32
 STEPS = 8
 RESIDUAL_SQUARE = 0.1  # guessed mean square of y - m, in units of half the reward range
@@ -33,20 +34,25 @@ def choose_width(
     model: tuple[Policy, Floats] | None,
     records: int,
     noise: float,
+    corrected: bool,
+    baseline: int = 0,
 ) -> float:
     """The width with the smallest expected error of a value, for so many records and this noise of
     the mean of an entry. `model` is a learned policy, with public contexts."""
     if not actions.continuous:
         return 1.0
+    numbers = sum(part.dimension for part, _ in parts_of(actions) if part.continuous)
+    widest = WIDEST[min(numbers, len(WIDEST)) - 1]
+    widths = [width for width in WIDTHS if width <= widest]
     errors = []
-    for width in WIDTHS:
-        window = Window(actions, width)
+    for width in widths:
+        window = Window(actions, width, corrected)
         weight = 1.0 / float(np.mean(window.uniform_share(actions.candidate_points(64))))
         bias = UNKNOWN * width**2
         if model is not None:
-            bias = float(np.mean(window_errors(candidates, window, *model)[: len(candidates)]))
+            bias = max(window_errors(candidates, window, *model, baseline))
         errors.append((RANGE * noise * weight) ** 2 + RESIDUAL_SQUARE * weight / records + bias**2)
-    return WIDTHS[int(np.argmin(errors))]
+    return widths[int(np.argmin(errors))]
 
 
 def window_errors(
@@ -67,9 +73,15 @@ def window_errors(
             if rule.uniform:
                 continue
             centres = rule.actions(C, contexts)
-            around = window.around(centres, STEPS)
+            outer = window.outer(centres)
             share = rule.share / len(C)
-            for X, h in [(centres, -share), *((X, share / STEPS) for X in around)]:
+            terms = [(centres, np.full(len(C), -share))]
+            inner = share * outer.inner_factor / STEPS
+            terms += [(X, inner) for X in window.around(centres, STEPS)]
+            if window.corrected:
+                wide = -share * outer.factor / STEPS
+                terms += [(X, wide) for X in window.around(centres, STEPS, outer.ratio)]
+            for X, h in terms:
                 points.append(np.hstack([X, C]))
                 row = np.zeros((len(candidates), len(C)))
                 row[j] = h

@@ -17,17 +17,20 @@ from tacit.core.contribution import Encoding
 from tacit.errors import InputError
 from tacit.evaluation.candidates import Candidate
 from tacit.evaluation.choosing import choose_width, window_errors
+from tacit.evaluation.estimates import Estimate
 from tacit.evaluation.evaluation import Evaluation, Subgroup
 from tacit.evaluation.groups import Groups, find_groups
 from tacit.evaluation.layout import Layout, Totals, estimates
 from tacit.evaluation.options import EvaluationOptions
 from tacit.evaluation.scoring import Scorer, public_bounds
 from tacit.evaluation.shape import Mix
-from tacit.evaluation.windows import Window
+from tacit.evaluation.windows import Window, can_correct
 from tacit.play import law_digest
 from tacit.policy import Policy
 from tacit.policy.visitors import spread
 from tacit.problem import Problem
+
+Named = dict[str, Estimate]
 
 PUBLIC_CONTEXTS = 512
 MOST_POLICIES = 8
@@ -70,10 +73,13 @@ class EvaluationDesign:
         noise = release_event(encoding, budget).scale / encoding.bound / records
         C = public_contexts(problem, model)
         known = None if model is None else (model, C)
+        corrected = problem.law is None and can_correct(problem.actions)
         width = options.window
         if width is None:
-            width = choose_width(candidates, problem.actions, known, records, noise)
-        window = Window(problem.actions, width)
+            width = choose_width(
+                candidates, problem.actions, known, records, noise, corrected, baseline
+            )
+        window = Window(problem.actions, width, corrected)
         ratio = options.max_weight if propensity else None
         scorer = Scorer(problem, candidates, window, (), model, problem.law, ratio)
         bounds, cut = public_bounds(scorer, C, options.max_weight)
@@ -115,28 +121,33 @@ class EvaluationDesign:
         z = self.layout.entries(psi) * usable[:, None]
         rows = [self.mix.rows(z)]
         if self.group_mix is not None:
-            assert self.groups is not None and group is not None
+            assert self.groups is not None
+            assert group is not None
             own = self.group_mix.rows(z)
             rows += [own * (group == g)[:, None] for g in range(len(self.groups.names))]
         return np.hstack(rows)
 
     def read(self, released: Released, about: dict[str, Any]) -> Evaluation:
         """The values and differences that were released; `about` are further facts."""
-        values = released.values / 2.0**released.bits
+        sums = released.values / 2.0**released.bits
         noise = released.scale / 2.0**released.bits
-        whole, *parts = self._totals(values, noise, released.records)
-        told = self._told(whole, self.options.level, self.windows)
-        names = [candidate.name for candidate in self.scorer.candidates]
-        against = names[self.layout.baseline]
+        whole, *parts = self._totals(sums, noise, released.records)
+        values, differences = self._told(whole, self.options.level)
         subgroups = {}
         for g, totals in enumerate(parts):
             assert self.groups is not None
             # Bonferroni: all subgroups hold the truth together as often as one interval alone.
             level = 1.0 - (1.0 - self.options.level) / len(parts)
-            found = self._told(totals, level, self.windows)
-            subgroups[self.groups.names[g]] = Subgroup(*found, usable=totals.usable)
-        facts = self.facts() | about | {"usable": whole.usable, "records": released.records}
-        return Evaluation(*told, against, released.guarantee, released.receipt, subgroups, facts)
+            subgroups[self.groups.names[g]] = Subgroup(*self._told(totals, level), totals.usable)
+        return Evaluation(
+            values,
+            differences,
+            self.scorer.candidates[self.layout.baseline].name,
+            released.guarantee,
+            released.receipt,
+            subgroups,
+            self.facts() | about | {"usable": whole.usable, "records": released.records},
+        )
 
     def _totals(self, values: Floats, noise: float, records: int) -> list[Totals]:
         """The sums over everybody and over each group, by least squares where there are both."""
@@ -158,12 +169,13 @@ class EvaluationDesign:
         pick.insert(0, np.tile(np.eye(K), (1, G)))
         return [Totals(self.layout, P @ every, noise**2 * P @ covariance @ P.T) for P in pick]
 
-    def _told(self, totals: Totals, level: float, windows: tuple[float, ...]) -> Any:
+    def _told(self, totals: Totals, level: float) -> tuple[Named, Named]:
+        """Values and differences by the names of policies."""
         low, high = self.scorer.problem.reward_range
-        values, differences = estimates(totals, (high - low) / 2, (low + high) / 2, level, windows)
+        found = estimates(totals, (high - low) / 2, (low + high) / 2, level, self.windows)
         names = [candidate.name for candidate in self.scorer.candidates]
         others = [names[j] for j in self.layout.others]
-        return dict(zip(names, values, strict=True)), dict(zip(others, differences, strict=True))
+        return dict(zip(names, found[0], strict=True)), dict(zip(others, found[1], strict=True))
 
     def facts(self) -> dict[str, Any]:
         """How it is measured, as plain data."""

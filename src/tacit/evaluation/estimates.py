@@ -5,14 +5,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
+import numpy as np
+from scipy.optimize import brentq
 from scipy.stats import norm
-from scipy.stats import t as student
 
 from tacit.errors import InputError
 
 LEVEL = 0.95
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(41)  # of a normal number
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,7 @@ class Estimate:
     | `sampling` | the standard deviation that is left because people were drawn at random |
     | `noise` | the standard deviation of the privacy noise |
     | `level` | how often the interval holds the truth |
-    | `freedom` | the degrees of freedom of `sampling`, where that was released with noise, too |
+    | `unsure` | the standard deviation of the square of `sampling`, which was released, too |
     | `window` | the standard deviation of what rounds near a decision differ from the decision |
     """
 
@@ -33,7 +36,7 @@ class Estimate:
     sampling: float
     noise: float
     level: float = LEVEL
-    freedom: float = math.inf
+    unsure: float = 0.0
     window: float = 0.0
 
     def __post_init__(self) -> None:
@@ -47,10 +50,15 @@ class Estimate:
 
     @property
     def half_width(self) -> float:
-        tail = 0.5 + self.level / 2
-        if math.isinf(self.freedom):
-            return float(norm.ppf(tail)) * self.std
-        return float(student.ppf(tail, self.freedom)) * self.std
+        return self._deviations * self.std
+
+    @cached_property
+    def _deviations(self) -> float:
+        """How many standard deviations make the level, if their square is not known exactly."""
+        if not self.unsure or not self.std:
+            return float(norm.ppf(0.5 + self.level / 2))
+        known = self.noise**2 + self.window**2
+        return deviations(self.level, known, self.sampling**2, self.unsure)
 
     @property
     def low(self) -> float:
@@ -62,20 +70,35 @@ class Estimate:
 
     def facts(self) -> dict[str, Any]:
         """The estimate as plain data, with the ends of its interval."""
-        found = asdict(self)
-        found["freedom"] = None if math.isinf(self.freedom) else self.freedom
-        return found | {"low": self.low, "high": self.high}
+        return asdict(self) | {"low": self.low, "high": self.high}
 
     @classmethod
     def restore(cls, facts: dict[str, Any]) -> Estimate:
         """The inverse of `facts`."""
         names = ("value", "sampling", "noise", "level")
-        freedom = facts.get("freedom")
-        return cls(
-            **{name: float(facts[name]) for name in names},
-            freedom=math.inf if freedom is None else float(freedom),
-            window=float(facts.get("window", 0.0)),
-        )
+        later = {name: float(facts.get(name, 0.0)) for name in ("unsure", "window")}
+        return cls(**{name: float(facts[name]) for name in names}, **later)
 
     def __str__(self) -> str:
         return f"{self.value:.3g} ({self.low:.3g} to {self.high:.3g})"
+
+
+def deviations(level: float, known: float, sampling: float, unsure: float) -> float:
+    """The number z for which value +- z sqrt(known + S) holds the truth at this level, where S is
+    the variance `sampling` as it was estimated, with a normal error of `unsure`, and at least 0.
+
+    Without that error it would be the quantile of a normal law, and it is never less.
+    """
+    tail = 0.5 + level / 2
+    least = float(norm.ppf(tail))
+    total = known + sampling
+    ratio = np.sqrt((known + np.maximum(sampling + unsure * NODES, 0.0)) / total)
+    weights = WEIGHTS / WEIGHTS.sum()
+
+    def missing(z: float) -> float:
+        return float(weights @ norm.cdf(z * ratio)) - tail
+
+    if missing(least) >= 0.0:
+        return least
+    most = 20.0 * least  # an estimate of S that may well be 0, and nothing else is known
+    return most if missing(most) < 0.0 else float(brentq(missing, least, most, xtol=1e-6))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from tacit._version import __version__
 from tacit.core import Guarantee
 from tacit.errors import InputError
 from tacit.evaluation.estimates import Estimate
+from tacit.policy import Policy
 
 SCHEMA = "evaluation-1"
 
@@ -99,6 +100,11 @@ class Evaluation:
             raise InputError(
                 f"this evaluation cannot be read ({type(error).__name__}): was it edited by hand?"
             ) from None
+
+    def attached_to(self, policy: Policy) -> Policy:
+        """The policy with this evaluation among its facts: it is saved with it, and its report
+        leads with it."""
+        return replace(policy, facts=policy.facts | {"evaluation": self.to_json()})
 
     def save(self, path: str | Path) -> Path:
         """Writes one JSON file, and returns its path."""

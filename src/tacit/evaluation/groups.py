@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,7 @@ def _stated(by: Any) -> tuple[str, tuple[float, ...] | None]:
     try:
         ((column, cuts),) = by.items()
         found = tuple(float(cut) for cut in cuts)
-        increasing = all(a < b for a, b in zip(found, found[1:], strict=False))
+        increasing = all(a < b for a, b in pairwise(found))
         if found and increasing and np.isfinite(found).all():
             return str(column), found
     except (AttributeError, TypeError, ValueError):
@@ -82,7 +83,7 @@ def _stated(by: Any) -> tuple[str, tuple[float, ...] | None]:
 
 
 def _ranges(cuts: tuple[float, ...]) -> tuple[str, ...]:
-    inner = [f"{a:g} to {b:g}" for a, b in zip(cuts, cuts[1:], strict=False)]
+    inner = [f"{a:g} to {b:g}" for a, b in pairwise(cuts)]
     return (f"below {cuts[0]:g}", *inner, f"{cuts[-1]:g} and above")
 
 

@@ -21,9 +21,10 @@ from tacit.evaluation.estimates import Estimate
 from tacit.evaluation.scoring import Bounds
 from tacit.evaluation.shape import Mix, best_mix
 
-MOST_CASES = 1500
+MOST_CASES = 400
 CHECKED = 20_000  # random cases by which the length of the longest record is measured
 GUESSED = 0.2  # how far a value may be from its prior guess, for the weight of the count
+DIFFERENCES = 1.25  # the weight of a difference, where that of a value is 1
 SPREAD = 1.2  # widening of an interval by the variance of its variance, in units of both
 
 
@@ -70,6 +71,8 @@ class Layout:
         for y in (-1.0, 1.0):
             low = np.array([b.least(y) for b in self.bounds])
             high = np.array([b.most(y) for b in self.bounds])
+            if steps > 3 and 2 * steps**self.policies > many:
+                steps = 3
             if 2 * steps**self.policies <= many:
                 shares = np.array(list(product(np.linspace(0, 1, steps), repeat=self.policies)))
             else:
@@ -86,14 +89,14 @@ class Layout:
         """
         eye = np.eye(self.size)
         J = self.policies
-        asked = [*eye[:J], *(eye[j] - eye[self.baseline] for j in self.others)]
+        asked = [*eye[:J], *(DIFFERENCES * (eye[j] - eye[self.baseline]) for j in self.others)]
         asked.append(GUESSED * eye[J])
         for i, size in enumerate([*self.largest, *(self._largest_apart(j) for j in self.others)]):
             total = (noise * size) ** 2 + size / 10 / records
             asked.append(math.sqrt(SPREAD / total) / records * eye[J + 1 + i])
         rng = np.random.default_rng(0)
         mix = best_mix(self.cases(rng, MOST_CASES), np.array(asked), centred)
-        checked = mix.rows(self.cases(rng, CHECKED, steps=2 if J > 4 else 21 if J < 3 else 9))
+        checked = mix.rows(self.cases(rng, CHECKED, steps=21))
         return mix.scaled(1.0 / float(np.linalg.norm(checked, axis=1).max()))
 
     def _largest_apart(self, j: int) -> float:
@@ -114,8 +117,8 @@ class Totals:
         return max(1.0, float(self.sums[self.layout.policies]))
 
     def value(self, j: int) -> tuple[float, float, float, float]:
-        """Estimate, sampling and noise standard deviations, and degrees of freedom, all in units
-        of half the reward range."""
+        """Estimate, sampling and noise standard deviations, and the standard deviation of the
+        sampling variance, in units of half the reward range."""
         first = np.eye(self.layout.size)[j]
         second = np.eye(self.layout.size)[self.layout.policies + 1 + j]
         mean, *errors = self._read(first, second, float(self.layout.largest[j]))
@@ -144,9 +147,8 @@ class Totals:
         sampling2 = spread / n
         by_noise = self._variance((second - 2.0 * mean * first) / n) / n**2
         by_people = largest**2 * spread / n**3  # Var(u^2) <= largest^2 E u^2
-        total = sampling2 + noise2
-        freedom = 2.0 * total**2 / max(by_noise + by_people, 1e-300)
-        return mean, math.sqrt(sampling2), math.sqrt(noise2), max(freedom, 1.0)
+        unsure = math.sqrt(by_noise + by_people)
+        return mean, math.sqrt(sampling2), math.sqrt(noise2), unsure
 
     def _variance(self, answer: Floats) -> float:
         return float(answer @ self.covariance @ answer)
@@ -176,7 +178,12 @@ def estimates(
 def _estimate(
     value: float, errors: Sequence[float], half_range: float, level: float, window: float
 ) -> Estimate:
-    sampling, noise, freedom = errors
+    sampling, noise, unsure = errors
     return Estimate(
-        value, half_range * sampling, half_range * noise, level, freedom, half_range * window
+        value,
+        half_range * sampling,
+        half_range * noise,
+        level,
+        half_range**2 * unsure,
+        half_range * window,
     )

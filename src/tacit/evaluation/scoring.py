@@ -6,9 +6,9 @@
 Whatever it is, psi is right on average, up to how much y - m changes within a window; the better
 the prediction, the less psi varies. Rewards are in units of half their range, so y is in [-1, 1].
 
-The weight has a public maximum W, and m is in [a, b]. So psi is, for a reward y,
+The weight is between -N and W, which are public, and m is in [a, b]. So psi is, for a reward y,
 
-    between  a - W max(b - y, 0)  and  b + W max(y - a, 0).
+    at least  a - max(W (b - y)+, N (y - a)+)   and at most  b + max(W (y - a)+, N (b - y)+).
 
 The residual y - m is never clipped to less than its range: a policy is chosen where m is too high,
 and clipping what contradicts it would hide that.
@@ -25,35 +25,40 @@ from tacit._typing import Floats
 from tacit.errors import InputError
 from tacit.evaluation.candidates import Candidate, Rule
 from tacit.evaluation.propensities import inverse_probability
-from tacit.evaluation.windows import Window
+from tacit.evaluation.windows import LEAST_RATIO, Window, parts_of
 from tacit.kernels.rows import sees_batches
 from tacit.play import PlayLaw
 from tacit.policy import Policy
 from tacit.problem import Problem
 from tacit.quiet import quiet
 
-BAND = (0.01, 0.99)  # quantiles of the predictions near a policy's decisions
+BAND = (0.1, 0.9)  # quantiles of the predictions near a policy's decisions
 STEPS = 8  # points of a window at which predictions are looked at
 ROWS = 2048  # predicted at a time, always so many
 
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """The public range of psi for one policy: predictions in [low, high], weights up to `weight`,
-    and the `prior` guess of the value."""
+    """The public range of psi for one policy: predictions in [low, high], weights from `-negative`
+    to `weight`, and the `prior` guess of the value."""
 
     low: float
     high: float
     weight: float
     prior: float
+    negative: float = 0.0
 
     def least(self, y: float) -> float:
         """The smallest psi where the reward is y."""
-        return self.low - self.weight * max(self.high - y, 0.0)
+        below = max(self.high - y, 0.0)
+        above = max(y - self.low, 0.0)
+        return self.low - max(self.weight * below, self.negative * above)
 
     def most(self, y: float) -> float:
         """The largest psi where the reward is y."""
-        return self.high + self.weight * max(y - self.low, 0.0)
+        below = max(self.high - y, 0.0)
+        above = max(y - self.low, 0.0)
+        return self.high + max(self.weight * above, self.negative * below)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,12 +81,12 @@ class Scorer:
         self, X: Floats, C: Floats, y: Floats, p: Floats | None
     ) -> tuple[Floats, NDArray[np.bool_]]:
         """psi of each round and policy, and which rounds can be used. Rounds that cannot have 0."""
-        usable = np.isfinite(X).all(axis=1) & np.isfinite(C).all(axis=1) & np.isfinite(y)
+        usable = _finite(np.hstack([X, C, y[:, None]]))
         ratio = np.ones(len(y))
         if self.max_ratio is not None:
             assert p is not None
             ratio = self._ratios(p)
-            usable = usable & np.isfinite(ratio)
+            usable = usable & _finite(ratio[:, None])
         X = np.where(usable[:, None], X, 0.5)
         C = np.where(usable[:, None], C, 0.5)
         if not self.problem.actions.continuous:
@@ -96,7 +101,7 @@ class Scorer:
                 psi = psi + rule.share * self._score(rule, bounds, X, C, y, ratio, expected)
             columns.append(np.clip(psi, bounds.least(-1.0), bounds.most(1.0)))
         found = np.column_stack(columns)
-        usable = usable & np.isfinite(found).all(axis=1)
+        usable = usable & _finite(found)
         return np.where(usable[:, None], found, 0.0), usable
 
     def _score(
@@ -115,11 +120,20 @@ class Scorer:
         chosen = rule.actions(C, self.problem.contexts)
         known = np.isfinite(chosen).all(axis=1)
         centres = np.where(known[:, None], chosen, 0.5)
-        inverse = self._inverse(centres, C) * ratio
-        w = np.where(self.window.inside(X, centres), np.minimum(inverse, bounds.weight), 0.0)
+        w = np.clip(self._weights(X, centres, C) * ratio, -bounds.negative, bounds.weight)
         m = np.clip(expected, bounds.low, bounds.high)
         m_chosen = np.clip(predictions(self.model, centres, C), bounds.low, bounds.high)
         return np.where(known, m_chosen + w * (y - m), np.nan)
+
+    def _weights(self, X: Floats, centres: Floats, C: Floats) -> Floats:
+        """w before it is bounded: that of the inner window, less that of the outer."""
+        outer = self.window.outer(centres)
+        w = np.where(self.window.inside(X, centres), self._inverse(centres, C), 0.0)
+        if not outer.factor.any():
+            return w
+        inside = self.window.inside(X, centres, outer.ratio)
+        wide = inside / self.window.uniform_share(centres, outer.ratio)
+        return outer.inner_factor * w - outer.factor * wide
 
     def _inverse(self, centres: Floats, C: Floats) -> Floats:
         law = None if self.max_ratio is not None else self.law
@@ -160,6 +174,7 @@ def public_bounds(scorer: Scorer, C: Floats, most: float) -> tuple[tuple[Bounds,
         near: list[Floats] = []
         means = 0.0
         weight = 0.0
+        negative = 0.0
         over = 0.0
         for rule in candidate.rules:
             if rule.uniform:
@@ -171,22 +186,44 @@ def public_bounds(scorer: Scorer, C: Floats, most: float) -> tuple[tuple[Bounds,
             _require_decisions(candidate, centres)
             inverse = scorer._inverse(centres, C)
             usual = 1.0 / scorer.window.uniform_share(centres)
-            if scorer.max_ratio is not None:
-                largest = float(scorer.max_ratio * usual.max())
+            if scorer.window.corrected:
+                largest = _largest_weight(scorer.window, usual.max())
+                own = _largest_negative(scorer.window, usual.max()) * (scorer.max_ratio or 1.0)
+                negative = max(negative, own)
+            elif scorer.max_ratio is not None:
+                largest = float(usual.max())
             else:
                 known = inverse[np.isfinite(inverse)]
                 largest = float(min(known.max(initial=1.0), most * usual.max()))
                 over += rule.share * float(np.mean(~(inverse <= largest * (1 + 1e-9))))
-            weight = max(weight, largest)
+            weight = max(weight, largest * (scorer.max_ratio or 1.0))
             at = predictions(scorer.model, centres, C)
             means += rule.share * float(at.mean())
             near += [at] + [
                 predictions(scorer.model, X, C) for X in scorer.window.around(centres, STEPS)
             ]
         low, high = np.quantile(np.concatenate(near), BAND)
-        found.append(Bounds(float(low), float(high), weight, means))
+        found.append(Bounds(float(low), float(high), weight, means, negative))
         cut.append(over)
     return tuple(found), np.array(cut)
+
+
+def _finite(rows: Floats) -> NDArray[np.bool_]:
+    return np.asarray(np.isfinite(rows).all(axis=1))
+
+
+def _largest_weight(window: Window, inverse: float) -> float:
+    """Of rounds in the inner window, where the smallest outer window has the most of it."""
+    d = sum(part.dimension for part, _ in parts_of(window.actions) if part.continuous)
+    r = LEAST_RATIO
+    return float(inverse * (r**2 - r**-d) / (r**2 - 1.0))
+
+
+def _largest_negative(window: Window, inverse: float) -> float:
+    """Of rounds in the outer window alone."""
+    d = sum(part.dimension for part, _ in parts_of(window.actions) if part.continuous)
+    r = LEAST_RATIO
+    return float(inverse * r**-d / (r**2 - 1.0))
 
 
 def _require_uniform(scorer: Scorer) -> None:

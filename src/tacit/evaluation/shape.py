@@ -3,8 +3,8 @@ noisy.
 
 A record adds entries z, of which only a public list of extreme cases is known. The sum of A (z - c)
 over all records is released with noise that is the same in all directions, as strong as the longest
-A (z - c). An answer a' z then has noise of variance a' (A'A)^-1 a. The best mix minimises the sum of
-these over the answers, while every extreme case stays in the unit ball:
+A (z - c). An answer a' z then has noise of variance a' (A'A)^-1 a. The best mix minimises the sum
+of these over the answers, while every extreme case stays in the unit ball:
 
     min over M = A'A of  trace(C M^-1)   such that  z' M z <= 1 for all extreme z,   C = sum of a a'
 
@@ -29,8 +29,8 @@ import numpy as np
 
 from tacit._typing import Floats
 
-ROUNDS = 3000
-TOLERANCE = 2e-3
+ROUNDS = 600
+TOLERANCE = 5e-3
 RIDGE = 1e-9  # on what is asked for, so that the mix can be inverted
 POWER = 0.9  # of the steps of the weights: a full step may overshoot
 
