@@ -154,13 +154,12 @@ def _release(asked: _Asked, log: _Log, ledger: Ledger) -> Evaluation:
     design = EvaluationDesign.build(
         asked.problem,
         as_candidates(asked.policies, asked.problem),
-        asked.against,
-        policies[0] if policies else None,
-        records,
-        asked.budget,
-        asked.options,
-        asked.unit,
-        asked.columns.propensity is not None,
+        records=records,
+        budget=asked.budget,
+        against=asked.against,
+        options=asked.options,
+        unit=asked.unit,
+        propensity=asked.columns.propensity is not None,
     )
     request = asked.run.request or f"evaluate-{design.fingerprint}"
     if ledger.receipt(request) is None:

@@ -57,7 +57,7 @@ class Candidate:
     name: str
     rules: tuple[Rule, ...]
     description: str
-    private: bool
+    learned: tuple[Policy, ...] = ()  # the policies in it that were learned
 
 
 def as_candidates(policies: Any, problem: Problem) -> tuple[Candidate, ...]:
@@ -73,7 +73,7 @@ def as_candidates(policies: Any, problem: Problem) -> tuple[Candidate, ...]:
 def find_problem(policies: Any, problem: Problem | None = None) -> Problem:
     """The problem of the policies, which is the same for all of them."""
     found = problem
-    for policy in _learned_of(policies):
+    for policy in learned(policies):
         if found is None:
             found = policy.problem
         if _terms(policy.problem) != _terms(found):
@@ -89,12 +89,13 @@ def find_problem(policies: Any, problem: Problem | None = None) -> Problem:
     return found
 
 
+def find_model(candidates: tuple[Candidate, ...]) -> Policy | None:
+    """The first policy that was learned, which predicts rewards."""
+    return next((policy for each in candidates for policy in each.learned), None)
+
+
 def learned(policies: Any) -> list[Policy]:
     """All policies that were learned, also those inside of blended and cautious ones."""
-    return _learned_of(policies)
-
-
-def _learned_of(policies: Any) -> list[Policy]:
     found: list[Policy] = []
     for policy in policies.values() if isinstance(policies, Mapping) else ():
         found += _inside(policy)
@@ -121,8 +122,7 @@ def _terms(problem: Problem) -> Any:
 
 def _candidate(name: str, policy: Any, problem: Problem) -> Candidate:
     law = _law_of(policy).on(problem.actions)
-    private = all(each.private for each in _inside(policy))
-    return Candidate(name, tuple(_rules(law, 1.0)), law.description, private)
+    return Candidate(name, tuple(_rules(law, 1.0)), law.description, tuple(_inside(policy)))
 
 
 def _law_of(policy: Any) -> PlayLaw:

@@ -15,12 +15,12 @@ from tacit._typing import Floats
 from tacit.core import Budget, Released, release_event
 from tacit.core.contribution import Encoding
 from tacit.errors import InputError
-from tacit.evaluation.candidates import Candidate
+from tacit.evaluation.candidates import Candidate, find_model
 from tacit.evaluation.choosing import choose_width, window_errors
 from tacit.evaluation.estimates import Estimate
 from tacit.evaluation.evaluation import Evaluation, Subgroup
 from tacit.evaluation.groups import Groups, find_groups
-from tacit.evaluation.layout import Layout, Totals, estimates
+from tacit.evaluation.layout import Layout, Scale, Totals, estimates
 from tacit.evaluation.options import EvaluationOptions
 from tacit.evaluation.scoring import Scorer, public_bounds
 from tacit.evaluation.shape import Mix
@@ -57,15 +57,18 @@ class EvaluationDesign:
         cls,
         problem: Problem,
         candidates: tuple[Candidate, ...],
-        against: str | None,
-        model: Policy | None,
+        *,
         records: int,
         budget: Budget,
-        options: EvaluationOptions,
-        unit: str,
-        propensity: bool,
+        against: str | None = None,
+        options: EvaluationOptions | None = None,
+        unit: str = "record",
+        propensity: bool = False,
     ) -> EvaluationDesign:
-        """The design for rounds that were played as the problem says, or with propensities."""
+        """The design for rounds that were played as the problem says, or with propensities. The
+        prediction is that of the first policy that was learned, for all of them."""
+        options = options or EvaluationOptions()
+        model = find_model(candidates)
         baseline = _baseline(candidates, against)
         groups = find_groups(problem.contexts, options.by)
         parts = 1 if groups is None else 1 + len(groups.names)
@@ -172,7 +175,7 @@ class EvaluationDesign:
     def _told(self, totals: Totals, level: float) -> tuple[Named, Named]:
         """Values and differences by the names of policies."""
         low, high = self.scorer.problem.reward_range
-        found = estimates(totals, (high - low) / 2, (low + high) / 2, level, self.windows)
+        found = estimates(totals, Scale(low, high, level), self.windows)
         names = [candidate.name for candidate in self.scorer.candidates]
         others = [names[j] for j in self.layout.others]
         return dict(zip(names, found[0], strict=True)), dict(zip(others, found[1], strict=True))

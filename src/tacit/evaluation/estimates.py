@@ -30,6 +30,7 @@ class Estimate:
     | `level` | how often the interval holds the truth |
     | `unsure` | the standard deviation of the square of `sampling`, which was released, too |
     | `window` | the standard deviation of what rounds near a decision differ from the decision |
+    | `limits` | what is possible at all; the interval lies within |
     """
 
     value: float
@@ -38,6 +39,7 @@ class Estimate:
     level: float = LEVEL
     unsure: float = 0.0
     window: float = 0.0
+    limits: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         if not 0.0 < self.level < 1.0:
@@ -62,11 +64,16 @@ class Estimate:
 
     @property
     def low(self) -> float:
-        return self.value - self.half_width
+        return self._possible(self.value - self.half_width)
 
     @property
     def high(self) -> float:
-        return self.value + self.half_width
+        return self._possible(self.value + self.half_width)
+
+    def _possible(self, end: float) -> float:
+        if self.limits is None:
+            return end
+        return min(max(end, self.limits[0]), self.limits[1])
 
     def facts(self) -> dict[str, Any]:
         """The estimate as plain data, with the ends of its interval."""
@@ -77,7 +84,12 @@ class Estimate:
         """The inverse of `facts`."""
         names = ("value", "sampling", "noise", "level")
         later = {name: float(facts.get(name, 0.0)) for name in ("unsure", "window")}
-        return cls(**{name: float(facts[name]) for name in names}, **later)
+        limits = facts.get("limits")
+        return cls(
+            **{name: float(facts[name]) for name in names},
+            **later,
+            limits=None if limits is None else (float(limits[0]), float(limits[1])),
+        )
 
     def __str__(self) -> str:
         return f"{self.value:.3g} ({self.low:.3g} to {self.high:.3g})"

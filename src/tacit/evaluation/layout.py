@@ -154,36 +154,45 @@ class Totals:
         return float(answer @ self.covariance @ answer)
 
 
-def estimates(
-    totals: Totals, half_range: float, middle: float, level: float, window: Sequence[float]
-) -> tuple[list[Estimate], list[Estimate]]:
-    """Values of all policies and differences of all but the baseline, in the user's units.
+@dataclass(frozen=True)
+class Scale:
+    """The user's units: the range of rewards, and how often intervals are to hold."""
 
-    `window` holds the standard deviations of what windows may add: to the values, then to the
+    low: float
+    high: float
+    level: float
+
+    def estimate(
+        self, found: tuple[float, float, float, float], window: float, difference: bool
+    ) -> Estimate:
+        """What was read in units of half the range, in the user's."""
+        mean, sampling, noise, unsure = found
+        half = (self.high - self.low) / 2
+        width = self.high - self.low
+        return Estimate(
+            half * mean if difference else (self.low + self.high) / 2 + half * mean,
+            half * sampling,
+            half * noise,
+            self.level,
+            half**2 * unsure,
+            half * window,
+            (-width, width) if difference else (self.low, self.high),
+        )
+
+
+def estimates(
+    totals: Totals, scale: Scale, windows: Sequence[float]
+) -> tuple[list[Estimate], list[Estimate]]:
+    """Values of all policies and differences of all but the baseline.
+
+    `windows` holds the standard deviations of what windows may add: to the values, then to the
     differences.
     """
     layout = totals.layout
-    values = []
-    for j in range(layout.policies):
-        mean, *errors = totals.value(j)
-        values.append(_estimate(middle + half_range * mean, errors, half_range, level, window[j]))
-    differences = []
-    for i, j in enumerate(layout.others):
-        mean, *errors = totals.difference(j)
-        bias = window[layout.policies + i]
-        differences.append(_estimate(half_range * mean, errors, half_range, level, bias))
+    J = layout.policies
+    values = [scale.estimate(totals.value(j), windows[j], False) for j in range(J)]
+    differences = [
+        scale.estimate(totals.difference(j), windows[J + i], True)
+        for i, j in enumerate(layout.others)
+    ]
     return values, differences
-
-
-def _estimate(
-    value: float, errors: Sequence[float], half_range: float, level: float, window: float
-) -> Estimate:
-    sampling, noise, unsure = errors
-    return Estimate(
-        value,
-        half_range * sampling,
-        half_range * noise,
-        level,
-        half_range**2 * unsure,
-        half_range * window,
-    )

@@ -118,7 +118,7 @@ class Scorer:
         if rule.uniform:
             return np.minimum(ratio, bounds.weight) * y
         chosen = rule.actions(C, self.problem.contexts)
-        known = np.isfinite(chosen).all(axis=1)
+        known = _finite(chosen)
         centres = np.where(known[:, None], chosen, 0.5)
         w = np.clip(self._weights(X, centres, C) * ratio, -bounds.negative, bounds.weight)
         m = np.clip(expected, bounds.low, bounds.high)
