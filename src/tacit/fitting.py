@@ -106,7 +106,7 @@ def fit(
     else:
         policy = _fit_table(job, data, ledger)
     if against is not None:
-        policy = _evaluated(policy, against, data, job, ledger)
+        policy = evaluate_held_out(policy, against, data, job, ledger)
     policy.warn_if_bad(stacklevel=2)
     return policy
 
@@ -119,7 +119,9 @@ def _require_hold_out(hold_out: float | None, against: Any) -> None:
         )
 
 
-def _evaluated(policy: Policy, against: Any, data: Any, job: Job, ledger: Ledger | str) -> Policy:
+def evaluate_held_out(
+    policy: Policy, against: Any, data: Any, job: Job, ledger: Ledger | str
+) -> Policy:
     """The policy, with what it is worth to those held out among its facts."""
     played = None if job.columns.propensity else "uniform" if job.problem.law is None else "problem"
     found = evaluate(

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli.console import Json, emit, err, out, progress
-from tacit.cli.epoch_options import read_baseline
-from tacit.cli.fit import beside, mapping, require_first_ledger
+from tacit.cli.fit import beside, mapping, read_policy, require_first_ledger
 from tacit.cli.options import require_file, save_released
 from tacit.errors import InputError
 
@@ -138,6 +137,7 @@ def evaluate(
     budget = _budget(loaded, epsilon, delta)
     policies = {"policy": loaded} | _baselines(against, loaded.problem)
     columns = {} if spec is None else dict(spec.columns)
+    options = EvaluationOptions(window=window, level=level, by=_by(by), other_people=other_people)
     with progress(json, rate="rows") as show, warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", EvaluationWarning)
         account = Ledger.at(url, budget)
@@ -152,9 +152,7 @@ def evaluate(
             user=_column(user, spec, "user"),
             against=list(policies)[1],
             problem=None if spec is None else spec.problem,
-            options=EvaluationOptions(
-                window=window, level=level, by=_by(by), other_people=other_people
-            ),
+            options=options,
             run=RunOptions(request=request, columns=columns | mapping(column or []), progress=show),
         )
     if to is not None:
@@ -189,18 +187,11 @@ def _budget(loaded: Any, epsilon: float | None, delta: float) -> Budget:
 
 def _baselines(typed: list[str], problem: Problem) -> dict[str, Any]:
     """What the policy is compared with, by the names that were typed."""
-    from tacit.policy import load
-
     found: dict[str, Any] = {}
     for each in typed:
         if each in found or each == "policy":
             raise InputError(f"--against {each} is given twice, or is a name that is taken.")
-        if each == "uniform":
-            found[each] = "uniform"
-        elif Path(each).is_dir():
-            found[each] = load(each)
-        else:
-            found[each] = read_baseline(each.split(","), problem.actions, "--against")
+        found[each] = read_policy(each, problem)
     return found
 
 

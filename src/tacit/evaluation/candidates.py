@@ -13,7 +13,7 @@ from tacit.domains import Domain
 from tacit.errors import InputError
 from tacit.kernels.rows import sees_batches
 from tacit.play import Committee, EpsilonGreedy, Fixed, PlayLaw, Uniform, as_baseline, as_law
-from tacit.play.wrapped import Decisions
+from tacit.play.wrapped import Decisions, Function
 from tacit.policy import Policy
 from tacit.policy.blend import Blend
 from tacit.policy.cautious import Cautious
@@ -43,6 +43,8 @@ class Rule:
         Tacit's own policies see many contexts at a time, in blocks of one height. Functions and
         classes of somebody else could mix contexts, or fail: they see one context at a time.
         """
+        if isinstance(self.law, Function):
+            return _called(self.law, C, contexts)
         height = ROWS if _sees_batches(self.law) else 1
         starts = range(0, len(C), height)
         with quiet():
@@ -62,16 +64,13 @@ class Candidate:
 
 def as_candidates(policies: Any, problem: Problem) -> tuple[Candidate, ...]:
     """The named policies on the actions of the problem."""
-    if not isinstance(policies, Mapping) or not policies:
-        raise InputError(
-            "policies must be a dict of names and policies, as in {'learned': policy, 'now': "
-            "{'dose': 30}}."
-        )
+    _require_named(policies)
     return tuple(_candidate(str(name), policy, problem) for name, policy in policies.items())
 
 
 def find_problem(policies: Any, problem: Problem | None = None) -> Problem:
     """The problem of the policies, which is the same for all of them."""
+    _require_named(policies)
     found = problem
     for policy in learned(policies):
         if found is None:
@@ -87,6 +86,14 @@ def find_problem(policies: Any, problem: Problem | None = None) -> Problem:
             "with the actions and contexts of the log."
         )
     return found
+
+
+def _require_named(policies: Any) -> None:
+    if not isinstance(policies, Mapping) or not policies:
+        raise InputError(
+            "policies must be a dict of names and policies, as in {'learned': policy, 'now': "
+            "{'dose': 30}}."
+        )
 
 
 def find_model(candidates: tuple[Candidate, ...]) -> Policy | None:
@@ -164,6 +171,30 @@ def _sees_batches(law: PlayLaw) -> bool:
     if type(law) is Cautious:
         return sees_batches(law.policy.posterior.kernel) and _sees_batches(law.baseline)
     return False
+
+
+def _called(law: Function, C: Floats, contexts: Domain) -> Floats:
+    """The actions of a function, which is called with one context at a time."""
+    names = law.actions.names
+    cells: dict[str, Any] = {name: np.full(len(C), None, dtype=object) for name in names}
+    with quiet():
+        columns = contexts.decode(C)
+        for i in range(len(C)):
+            one = {name: column[i : i + 1].copy() for name, column in columns.items()}
+            try:
+                action = law(one, np.random.default_rng(0))
+                for name in names:
+                    cells[name][i] = _only(action[name] if isinstance(action, Mapping) else action)
+            except Exception:  # whatever it raises at a context: its text could quote it
+                for name in names:
+                    cells[name][i] = None
+        return law.actions.encode(cells)
+
+
+def _only(value: Any) -> Any:
+    """The one cell of a column."""
+    (cell,) = np.ravel(np.asarray(value)).tolist()
+    return cell
 
 
 def _decided(law: PlayLaw, C: Floats, contexts: Domain, height: int) -> Floats:

@@ -77,7 +77,8 @@ class Estimate:
 
     def facts(self) -> dict[str, Any]:
         """The estimate as plain data, with the ends of its interval."""
-        return asdict(self) | {"low": self.low, "high": self.high}
+        limits = None if self.limits is None else list(self.limits)
+        return asdict(self) | {"limits": limits, "low": self.low, "high": self.high}
 
     @classmethod
     def restore(cls, facts: dict[str, Any]) -> Estimate:

@@ -23,6 +23,7 @@ from tacit.evaluation.shape import Mix, best_mix
 
 MOST_CASES = 400
 CHECKED = 20_000  # random cases by which the length of the longest record is measured
+MARGIN = 0.999  # for cases between those that are looked at
 GUESSED = 0.2  # how far a value may be from its prior guess, for the weight of the count
 DIFFERENCES = 1.25  # the weight of a difference, where that of a value is 1
 SPREAD = 1.2  # widening of an interval by the variance of its variance, in units of both
@@ -97,7 +98,7 @@ class Layout:
         rng = np.random.default_rng(0)
         mix = best_mix(self.cases(rng, MOST_CASES), np.array(asked), centred)
         checked = mix.rows(self.cases(rng, CHECKED, steps=21))
-        return mix.scaled(1.0 / float(np.linalg.norm(checked, axis=1).max()))
+        return mix.scaled(MARGIN / float(np.linalg.norm(checked, axis=1).max()))
 
     def _largest_apart(self, j: int) -> float:
         return float(self.largest[j] + self.largest[self.baseline])

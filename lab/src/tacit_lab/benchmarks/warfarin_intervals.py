@@ -25,7 +25,7 @@ from tacit_lab.benchmarks.warfarin import DELTA, FOLDS, load, problem, reward
 EPSILON = 1.0
 FIXED = 35.0
 RANK = 300
-# Klein et al., NEJM 2009;360:753, supplement S1e, without race and drugs, which are no contexts here
+# Klein et al., NEJM 2009;360:753, supplement S1e, without race and drugs: they are no contexts here
 VKORC1 = {"G/G": 0.0, "A/G": -0.8677, "A/A": -1.6974, "unknown": -0.4854}
 CYP2C9 = {
     "*1/*1": 0.0,
