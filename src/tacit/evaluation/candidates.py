@@ -18,10 +18,12 @@ from tacit.policy import Policy
 from tacit.policy.blend import Blend
 from tacit.policy.cautious import Cautious
 from tacit.policy.derived import Derived
+from tacit.policy.visitors import spread
 from tacit.problem import Problem
 from tacit.quiet import quiet
 from tacit.spec import dump
 
+SPREAD = 256  # pairs of actions and contexts at which predictions are compared
 ROWS = 1024  # contexts decided at a time: always so many, so that one cannot change another
 
 
@@ -97,8 +99,19 @@ def _require_named(policies: Any) -> None:
 
 
 def find_model(candidates: tuple[Candidate, ...]) -> Policy | None:
-    """The first policy that was learned, which predicts rewards."""
-    return next((policy for each in candidates for policy in each.learned), None)
+    """The learned policy that is surest of its predictions; None if there is none."""
+    learned = [policy for each in candidates for policy in each.learned]
+    if len(learned) < 2:
+        return learned[0] if learned else None
+    return min(learned, key=_mean_variance)
+
+
+def _mean_variance(policy: Policy) -> float:
+    """Of the rewards that a policy expects, over evenly spread actions and contexts."""
+    X = spread(policy.problem.actions, SPREAD)
+    C = spread(policy.problem.contexts, SPREAD)
+    turned = np.random.default_rng(0).permutation(SPREAD)
+    return float(policy.posterior.reward_variance(np.hstack([X, C[turned]])).mean())
 
 
 def learned(policies: Any) -> list[Policy]:

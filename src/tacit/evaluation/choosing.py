@@ -34,7 +34,6 @@ def choose_width(
     model: tuple[Policy, Floats] | None,
     records: int,
     noise: float,
-    corrected: bool,
     baseline: int = 0,
 ) -> float:
     """The width with the smallest expected error of a value, for so many records and this noise of
@@ -46,7 +45,7 @@ def choose_width(
     widths = [width for width in WIDTHS if width <= widest]
     errors = []
     for width in widths:
-        window = Window(actions, width, corrected)
+        window = Window(actions, width)
         weight = 1.0 / float(np.mean(window.uniform_share(actions.candidate_points(64))))
         bias = UNKNOWN * width**2
         if model is not None:
@@ -73,14 +72,9 @@ def window_errors(
             if rule.uniform:
                 continue
             centres = rule.actions(C, contexts)
-            outer = window.outer(centres)
             share = rule.share / len(C)
-            terms = [(centres, np.full(len(C), -share))]
-            inner = share * outer.inner_factor / STEPS
-            terms += [(X, inner) for X in window.around(centres, STEPS)]
-            if window.corrected:
-                wide = -share * outer.factor / STEPS
-                terms += [(X, wide) for X in window.around(centres, STEPS, outer.ratio)]
+            terms = [(centres, -share)]
+            terms += [(X, share / STEPS) for X in window.around(centres, STEPS)]
             for X, h in terms:
                 points.append(np.hstack([X, C]))
                 row = np.zeros((len(candidates), len(C)))

@@ -24,7 +24,7 @@ from tacit.evaluation.layout import Layout, Scale, Totals, estimates
 from tacit.evaluation.options import EvaluationOptions
 from tacit.evaluation.scoring import Scorer, public_bounds
 from tacit.evaluation.shape import Mix
-from tacit.evaluation.windows import Window, can_correct
+from tacit.evaluation.windows import Window
 from tacit.play import law_digest
 from tacit.policy import Policy
 from tacit.policy.visitors import spread
@@ -65,8 +65,8 @@ class EvaluationDesign:
         unit: str = "record",
         propensity: bool = False,
     ) -> EvaluationDesign:
-        """The design for rounds that were played as the problem says, or with propensities. The
-        prediction is that of the first policy that was learned, for all of them."""
+        """The design for rounds that were played as the problem says, or with propensities. All
+        of them have the prediction of the learned policy that is surest of its own."""
         options = options or EvaluationOptions()
         model = find_model(candidates)
         baseline = _baseline(candidates, against)
@@ -76,13 +76,10 @@ class EvaluationDesign:
         noise = release_event(encoding, budget).scale / encoding.bound / records
         C = public_contexts(problem, model)
         known = None if model is None else (model, C)
-        corrected = problem.law is None and can_correct(problem.actions)
         width = options.window
         if width is None:
-            width = choose_width(
-                candidates, problem.actions, known, records, noise, corrected, baseline
-            )
-        window = Window(problem.actions, width, corrected)
+            width = choose_width(candidates, problem.actions, known, records, noise, baseline)
+        window = Window(problem.actions, width)
         ratio = options.max_weight if propensity else None
         scorer = Scorer(problem, candidates, window, (), model, problem.law, ratio)
         bounds, cut = public_bounds(scorer, C, options.max_weight)

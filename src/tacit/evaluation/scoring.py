@@ -2,13 +2,18 @@
 
     psi = m(pi(c), c) + w (y - m(x, c)),      w = 1{x in window around pi(c)} / P(window | c)
 
-`m` is a public prediction of the reward: that of a learned policy, clipped to a public band, or 0.
-Whatever it is, psi is right on average, up to how much y - m changes within a window; the better
-the prediction, the less psi varies. Rewards are in units of half their range, so y is in [-1, 1].
+`m` is a public prediction of the reward: that of a learned policy, or 0. Whatever it is, psi is
+right on average, up to how much y - m changes within a window; the better the prediction, the less
+psi varies. Rewards are in units of half their range, so y is in [-1, 1].
 
-The weight is between -N and W, which are public, and m is in [a, b]. So psi is, for a reward y,
+Predictions are clipped to public ranges, at the decision to [a, b], and in its window to
 
-    at least  a - max(W (b - y)+, N (y - a)+)   and at most  b + max(W (y - a)+, N (b - y)+).
+    m(x, c) = m(pi(c), c) + what x changes, between -d and e,
+
+so that the shape of the prediction is kept where its height is cut. The weight is at most W, which
+is public, too. So psi is, for a reward y,
+
+    at least  min(a, b - W (b + e - y))   and at most  max(b, a + W (y - a + d)).
 
 The residual y - m is never clipped to less than its range: a policy is chosen where m is too high,
 and clipping what contradicts it would hide that.
@@ -25,40 +30,41 @@ from tacit._typing import Floats
 from tacit.errors import InputError
 from tacit.evaluation.candidates import Candidate, Rule
 from tacit.evaluation.propensities import inverse_probability
-from tacit.evaluation.windows import LEAST_RATIO, Window, parts_of
+from tacit.evaluation.windows import Window
 from tacit.kernels.rows import sees_batches
 from tacit.play import PlayLaw
 from tacit.policy import Policy
 from tacit.problem import Problem
 from tacit.quiet import quiet
 
-BAND = (0.1, 0.9)  # quantiles of the predictions near a policy's decisions
+HEIGHTS = (0.1, 0.9)  # quantiles of the predictions at a policy's decisions, to which they are cut
+CHANGES = (0.01, 0.99)  # the same of what changes within windows
 STEPS = 8  # points of a window at which predictions are looked at
 ROWS = 2048  # predicted at a time, always so many
 
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """The public range of psi for one policy: predictions in [low, high], weights from `-negative`
-    to `weight`, and the `prior` guess of the value."""
+    """The public range of psi for one policy.
+
+    Predictions at decisions are in [low, high], within windows they change by -down to up, weights
+    are at most `weight`, and `prior` is a guess of the value.
+    """
 
     low: float
     high: float
+    down: float
+    up: float
     weight: float
     prior: float
-    negative: float = 0.0
 
     def least(self, y: float) -> float:
         """The smallest psi where the reward is y."""
-        below = max(self.high - y, 0.0)
-        above = max(y - self.low, 0.0)
-        return self.low - max(self.weight * below, self.negative * above)
+        return min(self.low, self.high - self.weight * (self.high + self.up - y))
 
     def most(self, y: float) -> float:
         """The largest psi where the reward is y."""
-        below = max(self.high - y, 0.0)
-        above = max(y - self.low, 0.0)
-        return self.high + max(self.weight * above, self.negative * below)
+        return max(self.high, self.low + self.weight * (y - self.low + self.down))
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,20 +126,12 @@ class Scorer:
         chosen = rule.actions(C, self.problem.contexts)
         known = _finite(chosen)
         centres = np.where(known[:, None], chosen, 0.5)
-        w = np.clip(self._weights(X, centres, C) * ratio, -bounds.negative, bounds.weight)
-        m = np.clip(expected, bounds.low, bounds.high)
-        m_chosen = np.clip(predictions(self.model, centres, C), bounds.low, bounds.high)
-        return np.where(known, m_chosen + w * (y - m), np.nan)
-
-    def _weights(self, X: Floats, centres: Floats, C: Floats) -> Floats:
-        """w before it is bounded: that of the inner window, less that of the outer."""
-        outer = self.window.outer(centres)
-        w = np.where(self.window.inside(X, centres), self._inverse(centres, C), 0.0)
-        if not outer.factor.any():
-            return w
-        inside = self.window.inside(X, centres, outer.ratio)
-        wide = inside / self.window.uniform_share(centres, outer.ratio)
-        return outer.inner_factor * w - outer.factor * wide
+        weights = np.minimum(self._inverse(centres, C) * ratio, bounds.weight)
+        w = np.where(self.window.inside(X, centres), weights, 0.0)
+        at = predictions(self.model, centres, C)
+        height = np.clip(at, bounds.low, bounds.high)
+        m = height + np.clip(expected - at, -bounds.down, bounds.up)
+        return np.where(known, height + w * (y - m), np.nan)
 
     def _inverse(self, centres: Floats, C: Floats) -> Floats:
         law = None if self.max_ratio is not None else self.law
@@ -168,62 +166,54 @@ def predictions(model: Policy | None, X: Floats, C: Floats) -> Floats:
 def public_bounds(scorer: Scorer, C: Floats, most: float) -> tuple[tuple[Bounds, ...], Floats]:
     """The bounds of psi, from public contexts, with weights of at most `most` times those under
     uniform play. With them, for each policy the share of these contexts whose weights are cut."""
-    found = []
-    cut = []
-    for candidate in scorer.candidates:
-        near: list[Floats] = []
-        means = 0.0
-        weight = 0.0
-        negative = 0.0
-        over = 0.0
-        for rule in candidate.rules:
-            if rule.uniform:
-                _require_uniform(scorer)
-                near.append(np.zeros(1))
-                weight = max(weight, scorer.max_ratio or 1.0)
-                continue
-            centres = rule.actions(C, scorer.problem.contexts)
-            _require_decisions(candidate, centres)
-            inverse = scorer._inverse(centres, C)
-            usual = 1.0 / scorer.window.uniform_share(centres)
-            if scorer.window.corrected:
-                largest = _largest_weight(scorer.window, usual.max())
-                own = _largest_negative(scorer.window, usual.max()) * (scorer.max_ratio or 1.0)
-                negative = max(negative, own)
-            elif scorer.max_ratio is not None:
-                largest = float(usual.max())
-            else:
-                known = inverse[np.isfinite(inverse)]
-                largest = float(min(known.max(initial=1.0), most * usual.max()))
-                over += rule.share * float(np.mean(~(inverse <= largest * (1 + 1e-9))))
-            weight = max(weight, largest * (scorer.max_ratio or 1.0))
-            at = predictions(scorer.model, centres, C)
-            means += rule.share * float(at.mean())
-            near += [at] + [
-                predictions(scorer.model, X, C) for X in scorer.window.around(centres, STEPS)
-            ]
-        low, high = np.quantile(np.concatenate(near), BAND)
-        found.append(Bounds(float(low), float(high), weight, means, negative))
-        cut.append(over)
-    return tuple(found), np.array(cut)
+    found = [_bounds_of(scorer, candidate, C, most) for candidate in scorer.candidates]
+    return tuple(bounds for bounds, _ in found), np.array([cut for _, cut in found])
+
+
+def _bounds_of(
+    scorer: Scorer, candidate: Candidate, C: Floats, most: float
+) -> tuple[Bounds, float]:
+    heights = [np.zeros(1)]
+    changes = [np.zeros(1)]
+    prior = 0.0
+    weight = 0.0
+    cut = 0.0
+    for rule in candidate.rules:
+        if rule.uniform:
+            _require_uniform(scorer)
+            weight = max(weight, scorer.max_ratio or 1.0)
+            continue
+        centres = rule.actions(C, scorer.problem.contexts)
+        _require_decisions(candidate, centres)
+        largest, over = _largest_weight(scorer, centres, C, most)
+        weight = max(weight, largest)
+        cut += rule.share * over
+        at = predictions(scorer.model, centres, C)
+        prior += rule.share * float(at.mean())
+        heights.append(at)
+        around = scorer.window.around(centres, STEPS)
+        changes += [predictions(scorer.model, X, C) - at for X in around]
+    low, high = np.quantile(np.concatenate(heights[1:] or heights), HEIGHTS)
+    down, up = np.quantile(np.concatenate(changes), CHANGES)
+    return Bounds(
+        float(low), float(high), max(-float(down), 0.0), max(float(up), 0.0), weight, prior
+    ), cut
+
+
+def _largest_weight(scorer: Scorer, centres: Floats, C: Floats, most: float) -> tuple[float, float]:
+    """Of rounds in the windows around a rule's decisions, and for how large a share of contexts
+    it would be more."""
+    usual = float(np.max(1.0 / scorer.window.uniform_share(centres)))
+    if scorer.max_ratio is not None:
+        return scorer.max_ratio * usual, 0.0
+    inverse = scorer._inverse(centres, C)
+    known = inverse[np.isfinite(inverse)]
+    largest = float(min(known.max(initial=1.0), most * usual))
+    return largest, float(np.mean(~(inverse <= largest * (1 + 1e-9))))
 
 
 def _finite(rows: Floats) -> NDArray[np.bool_]:
     return np.asarray(np.isfinite(rows).all(axis=1))
-
-
-def _largest_weight(window: Window, inverse: float) -> float:
-    """Of rounds in the inner window, where the smallest outer window has the most of it."""
-    d = sum(part.dimension for part, _ in parts_of(window.actions) if part.continuous)
-    r = LEAST_RATIO
-    return float(inverse * (r**2 - r**-d) / (r**2 - 1.0))
-
-
-def _largest_negative(window: Window, inverse: float) -> float:
-    """Of rounds in the outer window alone."""
-    d = sum(part.dimension for part, _ in parts_of(window.actions) if part.continuous)
-    r = LEAST_RATIO
-    return float(inverse * r**-d / (r**2 - 1.0))
 
 
 def _require_uniform(scorer: Scorer) -> None:
