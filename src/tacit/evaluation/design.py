@@ -146,7 +146,7 @@ class EvaluationDesign:
             released.guarantee,
             released.receipt,
             subgroups,
-            self.facts() | about | {"usable": whole.usable, "records": released.records},
+            self.facts() | about | _counts(whole.usable, released.records),
         )
 
     def _totals(self, values: Floats, noise: float, records: int) -> list[Totals]:
@@ -234,6 +234,11 @@ class EvaluationDesign:
         if self.group_mix is not None:
             mixes.append(np.round(self.group_mix.matrix, 9).tobytes())
         return hashlib.sha256(text.encode() + b"".join(mixes)).hexdigest()[:16]
+
+
+def _counts(usable: float, records: int) -> dict[str, Any]:
+    """How many records there were, and about how many of them could be used."""
+    return {"usable": min(usable, float(records)), "records": records}
 
 
 def public_contexts(problem: Problem, model: Policy | None) -> Floats:

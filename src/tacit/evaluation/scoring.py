@@ -37,7 +37,7 @@ from tacit.policy import Policy
 from tacit.problem import Problem
 from tacit.quiet import quiet
 
-HEIGHTS = (0.1, 0.9)  # quantiles of the predictions at a policy's decisions, to which they are cut
+HEIGHTS = (0.3, 0.7)  # quantiles of the predictions at a policy's decisions, to which they are cut
 CHANGES = (0.01, 0.99)  # the same of what changes within windows
 STEPS = 8  # points of a window at which predictions are looked at
 ROWS = 2048  # predicted at a time, always so many

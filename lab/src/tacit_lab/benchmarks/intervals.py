@@ -1,7 +1,8 @@
 """Do the 95 % intervals of an evaluation hold the truth, and how wide are they?
 
     python -m tacit_lab.benchmarks.intervals [--runs 300] [--only dosing] [--json]
-    python -m tacit_lab.benchmarks.intervals --data PATH/iwpc.csv [--repeats 4]
+    python -m tacit_lab.benchmarks.intervals --results a.json --results b.json --page PAGE
+    python -m tacit_lab.benchmarks.intervals --data PATH/iwpc.csv [--repeats 2]
 
 A policy is learned once in each environment, from 10,000 rounds at epsilon 1 (`rare`: 50,000), and
 then evaluated against a baseline on fresh logs of uniform play. The baseline is the fixed action
@@ -260,7 +261,10 @@ def main(
     data: Annotated[
         Path | None, typer.Option(help="The IWPC data set as CSV: evaluate on real patients.")
     ] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="Repeats of the 5 folds, with --data.")] = 4,
+    repeats: Annotated[int, typer.Option(min=1, help="Repeats of the 5 folds, with --data.")] = 2,
+    results: Annotated[
+        list[Path] | None, typer.Option(help="What earlier runs printed with --json: show it.")
+    ] = None,
     page: Annotated[Path | None, typer.Option(help="A page to write the table to.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON for machines.")] = False,
 ) -> None:
@@ -268,17 +272,25 @@ def main(
     if data is not None:
         evaluate_patients(data, repeats, page, as_json)
         return
-    results: list[Result] = []
-    for case in only or CASES:
-        results += measure(case, runs, partial(track, description=case, disable=as_json))
+    found: list[Result] = []
+    for file in results or []:
+        found += [_restored(row) for row in json.loads(file.read_text())]
+    for case in only or (() if results else CASES):
+        found += measure(case, runs, partial(track, description=case, disable=as_json))
     if as_json:
-        print(json.dumps([asdict(r) | {"accepted": r.accepted} for r in results], indent=2))
+        print(json.dumps([asdict(r) | {"accepted": r.accepted} for r in found], indent=2))
         return
     if page is not None:
-        put_table(page, "intervals", HEADER, table_rows(results))
-    print_table("Coverage of 95 % intervals", HEADER, table_rows(results), width=180)
-    missed = [r for r in results if not r.accepted]
-    print(f"{len(results) - len(missed)} of {len(results)} settings within 93 to 98 %")
+        put_table(page, "intervals", HEADER, table_rows(found))
+    print_table("Coverage of 95 % intervals", HEADER, table_rows(found), width=180)
+    missed = [r for r in found if not r.accepted]
+    print(f"{len(found) - len(missed)} of {len(found)} settings within 93 to 98 %")
+
+
+def _restored(row: dict[str, Any]) -> Result:
+    """The inverse of what `--json` prints."""
+    del row["accepted"]
+    return Result(**row)
 
 
 if __name__ == "__main__":
