@@ -292,3 +292,55 @@ def test_options_are_checked() -> None:
     for by in several:
         with pytest.raises(InputError):
             design({"a": POLICY, "b": NOW}, 100, options=EvaluationOptions(by=by))
+
+
+# -- one person, one bound ------------------------------------------------------------------------
+
+ODD: list[Any] = [None, np.nan, "x", b"\xff", np.inf, -np.inf, [1, 2], {}, 1e400, -1e300, 0.0, 1.0]
+
+
+def moved(unit: str) -> list[int]:
+    """How far one person who is replaced moves the sum, squared, for odd people."""
+    log: dict[str, Any] = dict(rounds(60))
+    rng = np.random.default_rng(3)
+    asked = design({"learned": POLICY, "now": NOW}, 60, unit=unit)
+    users = [str(i // 3) for i in range(60)] if unit == "user" else None
+
+    def total(table: dict[str, Any]) -> Any:
+        found = ScoreSum(asked)
+        found.add(table, table["reward"], users=users)
+        found._close()
+        return found._sum._value()
+
+    before = total(log)
+    found = []
+    for _ in range(12):
+        table = {name: column.astype(object) for name, column in log.items()}
+        mine = slice(0, 3) if unit == "user" else slice(7, 8)
+        for name in table:
+            table[name][mine] = [
+                ODD[i] for i in rng.integers(len(ODD), size=len(table[name][mine]))
+            ]
+        found.append(sum(int(each) ** 2 for each in total(table) - before))
+    return found
+
+
+@pytest.mark.parametrize("unit", ["record", "user"])
+def test_one_person_moves_the_sum_by_at_most_the_sensitivity(unit: str) -> None:
+    sensitivity = design({"learned": POLICY, "now": NOW}, 60).encoding.sensitivity
+    assert max(moved(unit)) <= sensitivity**2
+
+
+def one_record() -> None:
+    test_one_person_moves_the_sum_by_at_most_the_sensitivity("record")
+
+
+def test_a_score_that_looks_at_others_would_be_seen(tmp_path: Any) -> None:
+    mutant = Mutant(
+        "every score looks at one record",
+        "tacit.evaluation.scoring.Scorer.scores",
+        "found = np.column_stack(columns)",
+        "found = np.column_stack(columns) + 50.0 * y[7]",
+        one_record,
+    )
+    failure_under(mutant, tmp_path)
