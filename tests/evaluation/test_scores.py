@@ -218,6 +218,17 @@ def test_a_function_sees_one_context_at_a_time_and_may_fail() -> None:
     assert np.isnan(chosen[:, 0]).tolist() == [False, True]
 
 
+class OwnBox(tacit.Box):
+    """A box of somebody's own, which may do anything."""
+
+
+def test_domains_of_ones_own_are_refused() -> None:
+    own = OwnBox([18, 40], [95, 140], names=["age", "weight"])
+    problem = tacit.Problem(small_problem().actions, own, small_problem().kernel)
+    with pytest.raises(InputError, match="Tacit's own"):
+        design({"a": NOW}, 100, problem=problem)
+
+
 # -- windows --------------------------------------------------------------------------------------
 
 

@@ -27,7 +27,7 @@ CONTEXTS = 32
 STEPS = 8
 RESIDUAL_SQUARE = 0.1  # guessed mean square of y - m, in units of half the reward range
 RANGE = 1.5  # the noise of a value, in units of W and of the noise of an entry
-DOUBT = 0.15  # the share of what the prediction itself bends within windows that may be wrong
+DOUBT = 0.2  # the share of what the prediction itself bends within windows that may be wrong
 UNKNOWN = 0.3  # guessed B / width^2 where nothing was learned
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tacit._typing import Floats
 from tacit.core import Budget, Released, release_event
 from tacit.core.contribution import Encoding
+from tacit.domains.records import sees_batches
 from tacit.errors import InputError
 from tacit.evaluation.candidates import Candidate, find_model
 from tacit.evaluation.choosing import choose_width, window_errors
@@ -67,6 +68,7 @@ class EvaluationDesign:
     ) -> EvaluationDesign:
         """The design for rounds that were played as the problem says, or with propensities. All
         of them have the prediction of the learned policy that is surest of its own."""
+        _require_own(problem)
         options = options or EvaluationOptions()
         model = find_model(candidates)
         baseline = _baseline(candidates, against)
@@ -248,6 +250,15 @@ def public_contexts(problem: Problem, model: Policy | None) -> Floats:
     if problem.generator is not None:
         return problem.draw_contexts(PUBLIC_CONTEXTS, np.random.default_rng(0))
     return spread(problem.contexts, PUBLIC_CONTEXTS)
+
+
+def _require_own(problem: Problem) -> None:
+    """Fails for domains of somebody else: one could look at several records at a time."""
+    if not (sees_batches(problem.actions) and sees_batches(problem.contexts)):
+        raise InputError(
+            "policies are evaluated on domains of Tacit's own, whose subclasses might look at "
+            "several records at a time: declare actions and contexts as Box, Categories, Mixed, ..."
+        )
 
 
 def _baseline(candidates: tuple[Candidate, ...], against: str | None) -> int:

@@ -93,7 +93,7 @@ class Layout:
         asked = [*eye[:J], *(DIFFERENCES * (eye[j] - eye[self.baseline]) for j in self.others)]
         asked.append(GUESSED * eye[J])
         for i, size in enumerate([*self.largest, *(self._largest_apart(j) for j in self.others)]):
-            total = (noise * size) ** 2 + size / 10 / records
+            total = (noise * size) ** 2 + size / 50 / records
             asked.append(math.sqrt(SPREAD / total) / records * eye[J + 1 + i])
         rng = np.random.default_rng(0)
         mix = best_mix(self.cases(rng, MOST_CASES), np.array(asked), centred)
@@ -144,7 +144,9 @@ class Totals:
         noise2 = self._variance((first - mean * count) / n)
         # E u^2 - (E u)^2, where the square of the released mean is too large by its noise.
         spread = float(second @ self.sums) / n - mean**2 + noise2
-        spread = min(max(spread, 0.0), largest**2)
+        # Half an extreme record more: where few records matter, as with rare rewards, too few of
+        # them make both the estimate and its variance too small.
+        spread = min(max(spread, 0.0) + largest**2 / (2.0 * n), largest**2)
         sampling2 = spread / n
         by_noise = self._variance((second - 2.0 * mean * first) / n) / n**2
         by_people = largest**2 * spread / n**3  # Var(u^2) <= largest^2 E u^2

@@ -25,6 +25,7 @@ from tacit_lab.benchmarks.warfarin import DELTA, FOLDS, load, problem, reward
 EPSILON = 1.0
 FIXED = 35.0
 RANK = 300
+NORMAL = 1.96  # standard deviations of a 95 % interval
 # Klein et al., NEJM 2009;360:753, supplement S1e, without race and drugs: they are no contexts here
 VKORC1 = {"G/G": 0.0, "A/G": -0.8677, "A/A": -1.6974, "unknown": -0.4854}
 CYP2C9 = {
@@ -127,7 +128,10 @@ def _pooled(repeat: int, found: list[tuple[Evaluation, dict[str, float]]]) -> li
 
 def _mean(each: list[tuple[tacit.Estimate, float]]) -> dict[str, Any]:
     value = float(np.mean([found.value for found, _ in each]))
-    half = math.sqrt(sum(found.half_width**2 for found, _ in each)) / len(each)
+    # Chance and noise are new in every fold; what windows blur is the same in all of them.
+    own = sum(found.sampling**2 + found.noise**2 for found, _ in each) / len(each) ** 2
+    blur = float(np.mean([found.window for found, _ in each]))
+    half = NORMAL * math.hypot(math.sqrt(own), blur)
     held = sum(abs(found.value - truth) <= found.half_width for found, truth in each)
     truth = float(np.mean([truth for _, truth in each]))
     return {
