@@ -35,6 +35,7 @@ ROOMS = [
     ["epochs"],
     ["planning"],
     ["study", "logs"],
+    ["evaluating"],
     ["fitting"],
     ["sklearn"],
     ["audit"],
