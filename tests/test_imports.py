@@ -36,6 +36,7 @@ ROOMS = [
     ["planning"],
     ["study", "logs"],
     ["migrations"],
+    ["evaluating"],
     ["fitting"],
     ["sklearn"],
     ["audit"],

@@ -14,9 +14,10 @@ import tacit
 from helpers import ROOT
 
 MOST = 8
-# `tacit.fit` has one parameter for each thing that a fit must be told, and two objects of options;
+# `tacit.fit` and `tacit.evaluate` have one parameter for each thing that they must be told, and two
+# objects of options;
 # `Study.create` has one for each share of the traffic, and `plan` two of its parameters.
-WIDER = {"tacit.fit": 12, "tacit.Study.create": 15, "tacit.plan": 10}
+WIDER = {"tacit.fit": 13, "tacit.evaluate": 12, "tacit.Study.create": 15, "tacit.plan": 10}
 
 
 def public_callables() -> Iterator[tuple[str, Any]]:

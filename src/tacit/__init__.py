@@ -12,12 +12,15 @@ if TYPE_CHECKING:
     from tacit.domains import Ball, Box, Catalogue, Categories, Mixed, Range, Simplex
     from tacit.errors import (
         BudgetError,
+        EvaluationWarning,
         InputError,
         PolicyWarning,
         RequestConflictError,
         StateError,
         TacitError,
     )
+    from tacit.evaluating import evaluate
+    from tacit.evaluation import Estimate, Evaluation, EvaluationOptions
     from tacit.fitting import fit
     from tacit.kernels import (
         RBF,
@@ -47,12 +50,15 @@ _ROOMS = {
     "domains": ("Ball", "Box", "Catalogue", "Categories", "Mixed", "Range", "Simplex"),
     "errors": (
         "BudgetError",
+        "EvaluationWarning",
         "InputError",
         "PolicyWarning",
         "RequestConflictError",
         "StateError",
         "TacitError",
     ),
+    "evaluating": ("evaluate",),
+    "evaluation": ("Estimate", "Evaluation", "EvaluationOptions"),
     "fitting": ("fit",),
     "kernels": (
         "Categorical",
@@ -88,6 +94,10 @@ __all__ = [
     "Decision",
     "Design",
     "DesignOptions",
+    "Estimate",
+    "Evaluation",
+    "EvaluationOptions",
+    "EvaluationWarning",
     "Guarantee",
     "InputError",
     "Joint",
@@ -112,6 +122,7 @@ __all__ = [
     "TacitError",
     "__version__",
     "contexts",
+    "evaluate",
     "fit",
     "release_decision",
     "kernels",

@@ -43,3 +43,7 @@ class MissingExtraError(TacitError, ImportError):
 
 class PolicyWarning(UserWarning):
     """A policy is not worth using, as its released numbers say: see `Policy.health`."""
+
+
+class EvaluationWarning(UserWarning):
+    """An evaluation may be too good, or rests on little: see docs/evaluation.md."""

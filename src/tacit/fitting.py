@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from os import PathLike
 from typing import Any
-
-import narwhals as nw
-from narwhals.exceptions import DuplicateError
 
 from tacit.core import Budget, Ledger, as_ledger
 from tacit.design import Design, DesignOptions
 from tacit.domains import kind_of_column
 from tacit.errors import InputError
+from tacit.evaluating import evaluate
 from tacit.logs.columns import LogColumns
 from tacit.logs.file_fit import FileFit
 from tacit.logs.job import Job
@@ -21,13 +19,12 @@ from tacit.logs.log_files import find_logs
 from tacit.logs.parts import open_accounts, rows_of_table, table_layout
 from tacit.logs.run_options import RunOptions
 from tacit.logs.stated_play import state_play
+from tacit.logs.table_columns import read_columns, rows_in
 from tacit.passes import release_on, release_passes, require_room
 from tacit.play import Play
 from tacit.policy import Policy
 from tacit.problem import Problem
-from tacit.quiet import quiet
 from tacit.statistic import Statistic
-from tacit.tables import is_column
 
 
 def fit(
@@ -42,6 +39,7 @@ def fit(
     user: str | None = None,
     passes: int = 2,
     hold_out: float | None = None,
+    against: Any = None,
     options: DesignOptions | None = None,
     run: RunOptions | None = None,
 ) -> Policy:
@@ -61,6 +59,7 @@ def fit(
     | `user` | the column of user ids: protects all rounds of a user together |
     | `passes` | how often the data is read; two are more accurate at the same budget than one |
     | `hold_out` | the share of people to keep apart, up to 0.5, who validate the policy later |
+    | `against` | with `hold_out`: a baseline to evaluate the policy against, on those held out |
     | `options`, `run` | how the design is built, and how the fit is run |
 
     How actions were chosen cannot be seen in a log, so it has to be said. "uniform" means that each
@@ -83,13 +82,17 @@ def fit(
 
     With `hold_out=0.2` a fifth of the rounds, or of the users, is kept apart by a public hash of
     row numbers, or of user ids, and the policy is learned from the others. They are different
-    people, so the ledger gives each part the whole budget, and what they are worth can be released
-    later. Who is in which part stands in `policy.facts["hold_out"]`: the files must stay the same,
-    in the same order, and a ledger that is divided in this way stays so.
+    people, so the ledger gives each part the whole budget, and what the policy is worth can be
+    released later, by `tacit.evaluate`, or at once: with `against={"dose": 30}` (an action, a
+    policy, or a function of contexts) it is evaluated on them, with the same budget, and
+    `policy.facts["evaluation"]` says by how much it is better. Who is in which part stands in
+    `policy.facts["hold_out"]`: the files must stay the same, in the same order, and a ledger that
+    is divided in this way stays so.
 
     Warns with a `PolicyWarning` if the released numbers say that the policy is not worth using: see
     `Policy.health`.
     """
+    _require_hold_out(hold_out, against)
     problem = state_play(problem, play, propensity)
     run = run or RunOptions()
     names = (*problem.actions.names, *problem.contexts.names)
@@ -102,8 +105,38 @@ def fit(
         policy = _fit_files(job, data, ledger)
     else:
         policy = _fit_table(job, data, ledger)
+    if against is not None:
+        policy = evaluate_held_out(policy, against, data, job, ledger)
     policy.warn_if_bad(stacklevel=2)
     return policy
+
+
+def _require_hold_out(hold_out: float | None, against: Any) -> None:
+    if against is not None and hold_out is None:
+        raise InputError(
+            "against needs people to evaluate on that the policy is not learned from: pass "
+            "hold_out=0.2, too."
+        )
+
+
+def evaluate_held_out(
+    policy: Policy, against: Any, data: Any, job: Job, ledger: Ledger | str
+) -> Policy:
+    """The policy, with what it is worth to those held out among its facts."""
+    played = None if job.columns.propensity else "uniform" if job.problem.law is None else "problem"
+    found = evaluate(
+        {"learned": policy, "baseline": against},
+        data,
+        reward=job.columns.reward,
+        play=played,
+        propensity=job.columns.propensity,
+        budget=job.budget,
+        ledger=ledger,
+        user=job.columns.user,
+        problem=job.problem,
+        run=RunOptions(columns=job.run.columns, progress=job.run.progress),
+    )
+    return found.attached_to(policy)
 
 
 def _fit_files(job: Job, data: Sequence[Any], ledger: Ledger | str) -> Policy:
@@ -124,8 +157,8 @@ def _fit_table(job: Job, data: Any, ledger: Ledger | str) -> Policy:
     """Private cells are read by `Statistic.add` and nobody else, after the ledger has room."""
     job.run.require_table()
     job.problem.require_apart(data, data)
-    table = _columns(data, job.columns)
-    rows = _rows(table)
+    table = read_columns(data, job.columns)
+    rows = rows_in(table)
     kinds = {name: kind_of_column(column) for name, column in table.items()}
     job.require_types(kinds, "the data")
     users = None if job.columns.user is None else table[job.columns.user]
@@ -154,50 +187,3 @@ def _fit_table(job: Job, data: Any, ledger: Ledger | str) -> Policy:
 
     policy = release_passes(design, collect, release_on(account, request), job.next_design)
     return job.described(policy)
-
-
-# -- tables in memory -----------------------------------------------------------------------------
-
-
-def _columns(data: Any, columns: LogColumns) -> dict[str, Any]:
-    """The columns of a table under the problem's own names, as they are: no cell is read."""
-    if isinstance(data, Mapping):
-        _require_names(list(data), columns)
-        return {name: data[column] for name, column in columns.called.items()}
-    try:
-        with quiet():
-            frame = nw.from_native(data, eager_only=True)
-    except DuplicateError:
-        raise InputError("the data has two columns of one name: rename or drop one.") from None
-    except TypeError:
-        raise InputError(
-            "data must be a pandas, polars or Arrow table, a dict of columns, a path or a list of "
-            f"paths, got {type(data).__name__}."
-        ) from None
-    _require_names(frame.columns, columns)
-    return {name: frame.get_column(column).to_native() for name, column in columns.called.items()}
-
-
-def _require_names(have: Sequence[Any], columns: LogColumns) -> None:
-    for name, column in columns.called.items():
-        if column not in have:
-            raise InputError(
-                f"the data has no column {column!r}: it has {', '.join(map(str, have))}; say which "
-                f"one it is by RunOptions(columns={{{name!r}: ...}})."
-            )
-
-
-def _rows(table: Mapping[str, Any]) -> int:
-    """How many rows there are: the same number in every column, and not none."""
-    for name, column in table.items():
-        if not is_column(column):
-            raise InputError(
-                f"column {name!r} of the data must be an array or a list with one entry for every "
-                f"round, got {type(column).__name__}."
-            )
-    lengths = sorted({len(column) for column in table.values()})
-    if len(lengths) > 1:
-        raise InputError(f"the columns of the data must have one length, got lengths {lengths}.")
-    if not lengths[0]:
-        raise InputError("the data has no rows: there is nothing to learn from.")
-    return lengths[0]

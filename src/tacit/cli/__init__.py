@@ -14,6 +14,7 @@ from tacit.cli.audit import audit
 from tacit.cli.console import Json, emit, err, out
 from tacit.cli.decide import decide
 from tacit.cli.demo import demo
+from tacit.cli.evaluate import evaluate
 from tacit.cli.fit import fit
 from tacit.cli.plan import plan
 from tacit.cli.report import report
@@ -49,6 +50,7 @@ app.command()(demo)
 app.command()(plan)
 app.command()(fit)
 app.command()(decide)
+app.command()(evaluate)
 app.command()(report)
 app.command()(audit)
 app.add_typer(study.app, name="study")

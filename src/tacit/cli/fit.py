@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli.console import Json, emit, err, out, progress, say_health
+from tacit.cli.epoch_options import read_baseline
 from tacit.cli.options import (
     Delta,
     Epsilon,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from tacit.core import Ledger
     from tacit.logs import Checkpoint, FileFit, Work
     from tacit.policy import Policy
+    from tacit.problem import Problem
 
 
 class Engine(StrEnum):
@@ -64,6 +66,14 @@ def fit(
         float | None,
         typer.Option(
             help="The share of people to keep apart and not to learn from, up to 0.5: 0.2."
+        ),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ACTION|FOLDER",
+            help="With --hold-out: evaluate the policy on those kept apart, against an action, "
+            "dose=30, or the policy in a folder.",
         ),
     ] = None,
     play: Annotated[
@@ -168,6 +178,11 @@ def fit(
 
         tacit fit problem.toml log.parquet --out policy/ --hold-out 0.2
 
+    With --against it is told at once: the policy is evaluated on those kept apart, with the same
+    budget from their own account, against what is done now. The report leads with it:
+
+        tacit fit problem.toml log.parquet --out policy/ --hold-out 0.2 --against dose=30
+
     With --checkpoint a fit that was stopped, by Ctrl-C or by a crash, goes on where it was when it
     is run again, and counts no row twice. The file is deleted once the policy is written:
 
@@ -179,11 +194,14 @@ def fit(
     """
     from tacit.core import Ledger
     from tacit.design import DesignOptions
+    from tacit.fitting import evaluate_held_out
     from tacit.logs import FileFit, Job, LogColumns, RunOptions, find_logs, read_problem
     from tacit.logs.stated_play import one_statement, state_play
     from tacit.policy import require_writable
 
     started = time.perf_counter()
+    if against is not None and (hold_out is None or collect_only):
+        raise InputError("--against needs people kept apart to evaluate on: pass --hold-out 0.2.")
     if collect_only and checkpoint is None:
         raise InputError("--collect-only needs a --checkpoint to keep what is collected in.")
     spec = read_problem(problem)
@@ -192,15 +210,15 @@ def fit(
     paths = find_logs(data)
     url = ledger or ""
     if not url and not collect_only:
-        url = _beside(paths)
+        url = beside(paths)
     if not collect_only:
         require_writable(to, overwrite=True)  # which policy is in it is looked at below
-        _require_first_ledger(url, paths, new_ledger)
+        require_first_ledger(url, paths, new_ledger)
     with progress(json, rate="rows") as show, _stdout_for(engine):
         run = RunOptions(
             request=request,
             horizon=spec.horizon if horizon is None else horizon,
-            columns={**spec.columns, **_mapping(column or [])},
+            columns={**spec.columns, **mapping(column or [])},
             checkpoint=checkpoint,
             save_every=save_every,
             engine=engine.value,
@@ -222,6 +240,9 @@ def fit(
                 account = Ledger.at(url, budget)
                 with _told_of_a_new_budget(account):
                     policy = fit.release(account)
+                    if against is not None:
+                        baseline = read_policy(against, stated)
+                        policy = evaluate_held_out(policy, baseline, list(data), job, account)
     told = _told(fit, passes, time.perf_counter() - started)
     if collect_only:
         _say_collected(fit.work, fit.checkpoint, told, json)
@@ -311,9 +332,13 @@ def _say_new(account: Ledger) -> None:
 
 
 def _say_released(policy: Policy, to: Path, told: dict[str, Any], json: bool) -> None:
+    from tacit.evaluation import Evaluation
+
     say_health(policy)
     if json:
         about = {"policy": str(to), "play": policy.facts["play"]}
+        if "evaluation" in policy.facts:
+            about["evaluation"] = policy.facts["evaluation"]
         emit(about | told | asdict(policy.guarantee) | {"health": policy.health().to_json()})
         return
     out.print(
@@ -325,12 +350,26 @@ def _say_released(policy: Policy, to: Path, told: dict[str, Any], json: bool) ->
             f"Learned from {told['learned']:,} rounds, {told['held_out']:,} kept apart for "
             "validation."
         )
+    if "evaluation" in policy.facts:
+        evaluation = Evaluation.from_json(policy.facts["evaluation"])
+        out.print(str(evaluation), highlight=False, markup=False, soft_wrap=True)
     out.print(f"Play: {policy.facts['play']}", highlight=False, markup=False)
     out.print(f"Guarantee: {policy.guarantee}")
     err.print(f"Budget kept in {told['ledger']}")
 
 
-def _mapping(given: Sequence[str]) -> dict[str, str]:
+def read_policy(typed: str, problem: Problem) -> Any:
+    """A baseline: "uniform", the folder of a policy, or an action such as dose=30,days=7."""
+    from tacit.policy import load
+
+    if typed == "uniform":
+        return typed
+    if Path(typed).is_dir():
+        return load(typed)
+    return read_baseline(typed.split(","), problem.actions, "--against")
+
+
+def mapping(given: Sequence[str]) -> dict[str, str]:
     pairs = [entry.split("=", 1) for entry in given]
     if wrong := [
         entry for entry, pair in zip(given, pairs, strict=True) if len(pair) != 2 or not all(pair)
@@ -339,7 +378,7 @@ def _mapping(given: Sequence[str]) -> dict[str, str]:
     return {pair[0]: pair[1] for pair in pairs}
 
 
-def _beside(data: Sequence[Path]) -> str:
+def beside(data: Sequence[Path]) -> str:
     """One file has its ledger beside it. Several could be named in another order, and get another
     ledger: ask.
 
@@ -363,7 +402,7 @@ def _beside(data: Sequence[Path]) -> str:
     return f"sqlite:///{there}"
 
 
-def _require_first_ledger(url: str, data: Sequence[Path], new_ledger: bool) -> None:
+def require_first_ledger(url: str, data: Sequence[Path], new_ledger: bool) -> None:
     """Fails if there is no ledger at `url` yet, and one beside one of the files."""
     if new_ledger or _opened(url) is not None:
         return

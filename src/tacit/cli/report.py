@@ -23,6 +23,10 @@ def report(
     baseline: Annotated[
         Path | None, typer.Option(help="The folder of a policy of any kind to compare with.")
     ] = None,
+    evaluation: Annotated[
+        Path | None,
+        typer.Option(help="What `tacit evaluate --out` wrote: the page leads with it."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Look at a policy: what it decides, what it expects, how sure it is, which context matters,
@@ -33,19 +37,28 @@ def report(
 
     The policy is compared with random play, with the best fixed action, and with a --baseline.
     A policy that is not worth using is called so first, and its gains are not stated.
+
+    The page leads with what was measured: by how much the policy is better than a baseline, on
+    whom, and how. That is the --evaluation, or the one that is kept with the policy (`tacit fit
+    --hold-out 0.2 --against dose=30`, `tacit evaluate --attach`). Without one the first line says
+    that everything is only expected.
     """
+    from tacit.evaluation import Evaluation
     from tacit.policy import Policy, load
     from tacit.report import Findings, write_findings
 
     require_file(to)
     loaded = Policy.load(policy)
     say_health(loaded)
+    if evaluation is not None:
+        loaded = Evaluation.load(evaluation).attached_to(loaded)
     found = Findings.of(loaded, None if baseline is None else load(baseline))
     path = write_findings(found, to)
     if json:
         emit({"report": str(path)} | found.to_json())
         return
     out.print(f"[bold]Report written to {path}[/bold]", soft_wrap=True)
+    _say_answer(found)
     out.print(f"Guarantee: {found.policy.guarantee}", soft_wrap=True)
     if found.withheld:
         out.print(found.withheld, markup=False, soft_wrap=True)
@@ -54,6 +67,17 @@ def report(
     out.print(f"Verdict: {found.health.verdict}", soft_wrap=True)
     if not found.policy.private:
         err.print("[bold red]This policy is NOT private: it was made with a seed.[/bold red]")
+
+
+def _say_answer(found: Findings) -> None:
+    """What was measured, or that nothing was."""
+    from tacit.evaluation import Evaluation
+
+    told = found.policy.facts.get("evaluation")
+    if told is None:
+        out.print("ONLY EXPECTED: nobody has measured what this policy earns.", soft_wrap=True)
+    else:
+        out.print(str(Evaluation.from_json(told)), highlight=False, markup=False, soft_wrap=True)
 
 
 def _say_learned(found: Findings) -> None:

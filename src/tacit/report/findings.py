@@ -200,6 +200,7 @@ class Findings:
             "records": policy.facts.get("records"),
             "rank": policy.posterior.rank,
             "health": self.health.to_json(),
+            "evaluation": policy.facts.get("evaluation"),
             "averages_over": self.view.who,
             "typical_context": self.typical,
             "contexts": contexts,

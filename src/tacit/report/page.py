@@ -11,7 +11,7 @@ from typing import Any
 
 from tacit._version import __version__
 from tacit.policy import Policy
-from tacit.report import canvas, guarantee, provenance, sections, sentences
+from tacit.report import answer, canvas, guarantee, provenance, sections, sentences
 from tacit.report.findings import Findings
 
 # In the margin of every printed sheet, so that no part of the page travels without it.
@@ -55,6 +55,7 @@ def render(found: Findings) -> str:
         "title": title if policy.private else f"NOT PRIVATE: {title}",
         "watermark": "" if policy.private else EVERY_SHEET,
         "verdict": sentences.verdict(found),
+        "answer": answer.block(policy),
         "headline": sentences.headline(found),
         "lead": sentences.lead(found),
         "banner": guarantee.banner(policy),

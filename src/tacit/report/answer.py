@@ -1,0 +1,155 @@
+"""The answer that the page leads with: is the policy better than what is done now, and how is that
+known? Measured where it was evaluated; otherwise the first line says that it is only expected."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from tacit.policy import Policy
+from tacit.report import canvas
+from tacit.report.formatting import clean, number
+
+FINE = 0.1  # digits that tell apart a thousandth of the reward range
+MEASURED = {
+    "off policy": "Measured off policy: from rounds whose actions were chosen by a known law.",
+    "on policy": "Measured on policy: by people who were given its actions.",
+}
+EXPECTED = (
+    "<b>ONLY EXPECTED.</b> Nobody has measured what this policy earns. All rewards on this page "
+    "are what it expects itself; a policy is learned where its expectations are too high. Evaluate "
+    "it on people that it was not learned from: <code>tacit evaluate</code>."
+)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A released number with the ends of its interval."""
+
+    value: float
+    low: float
+    high: float
+    level: float
+
+    @classmethod
+    def of(cls, facts: Mapping[str, Any]) -> Interval:
+        return cls(*(float(facts[name]) for name in ("value", "low", "high", "level")))
+
+    def text(self, span: float) -> str:
+        ends = f"{number(self.low, span)} to {number(self.high, span)}"
+        return f"{number(self.value, span)} ({100 * self.level:g} % interval {ends})"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an evaluation that is attached to a policy says, read from its facts."""
+
+    name: str
+    against: str
+    difference: Interval
+    values: dict[str, Interval]
+    told: dict[str, Any]
+
+    @classmethod
+    def of(cls, policy: Policy) -> Answer | None:
+        """None where there is no evaluation, or one of nothing to compare with."""
+        told = policy.facts.get("evaluation")
+        if not isinstance(told, Mapping) or not told.get("differences"):
+            return None
+        name, difference = next(iter(told["differences"].items()))
+        values = {key: Interval.of(each) for key, each in told["values"].items()}
+        return cls(name, str(told["against"]), Interval.of(difference), values, dict(told))
+
+    def sentence(self, span: float) -> str:
+        """By how much it is better, or that this cannot be told."""
+        found = self.difference
+        against = escape(self.against)
+        if found.low > 0:
+            more = Interval(found.value, found.low, found.high, found.level)
+            return f"The policy earns more than {against}, by {more.text(span)}."
+        if found.high < 0:
+            less = Interval(-found.value, -found.high, -found.low, found.level)
+            return f"The policy earns LESS than {against}, by {less.text(span)}."
+        return (
+            f"It cannot be told whether the policy is better than {against}: the difference is "
+            f"{found.text(span)}."
+        )
+
+    def basis(self) -> str:
+        """How it was measured, on whom, and what that cost."""
+        facts = self.told.get("facts", {})
+        promise = self.told.get("guarantee", {})
+        how = MEASURED.get(str(facts.get("how")), "Measured.")
+        unit = "users" if promise.get("unit") == "user" else "rounds"
+        usable = facts.get("usable", facts.get("records", 0))
+        people = f"It rests on about {usable:,.0f} usable {unit}"
+        if facts.get("people"):
+            people += f" ({escape(str(facts['people']))})"
+        if not promise.get("private", False):
+            return f"{how} {people}. NOT PRIVATE: simulated with a seed."
+        spent = f"epsilon = {promise['epsilon']:.3g} at delta = {promise['delta']:.3g}"
+        return f"{how} {people}. Privacy spent on it, per person of these: {spent}."
+
+
+def block(policy: Policy) -> str:
+    """The first lines of the page, with the figure where there is something to draw."""
+    answer = Answer.of(policy)
+    if answer is None:
+        return f'<p class="answer">{EXPECTED}</p>'
+    low, high = policy.problem.reward_range
+    span = FINE * (high - low)
+    with canvas.drawing(), warnings.catch_warnings():
+        # A label in a script that the measuring font lacks: the reader's own font has it.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        figure = canvas.inline_svg(draw(answer, span), "answer", _alt(answer, span))
+    return (
+        f'<p class="answer"><b>{answer.sentence(span)}</b> {answer.basis()}</p>\n'
+        f"<figure>{figure}<figcaption>The mean reward of each, and the difference: the dot is the "
+        "estimate, and the bar holds the truth with the stated probability. It holds the chance of "
+        "who came and the noise that was added for privacy.</figcaption></figure>"
+    )
+
+
+def draw(answer: Answer, span: float) -> Any:
+    """Values to the left, the difference to the right, each a dot on its interval."""
+    height = 1.1 + 0.42 * len(answer.values)
+    figure = canvas.blank(canvas.WIDTH, height)
+    left, right = figure.subplots(1, 2, width_ratios=[3, 2])
+    names = list(answer.values)
+    for i, name in enumerate(names):
+        own = canvas.OTHER if name == answer.against else canvas.ACCENT
+        _bar(left, -i, answer.values[name], own, span)
+    left.set_yticks([-i for i in range(len(names))], [clean(name) for name in names])
+    left.set_title("Mean reward")
+    left.set_ylim(-len(names) + 0.4, 0.7)
+    found = answer.difference
+    _bar(right, 0, found, canvas.ACCENT if found.low > 0 else canvas.MIDDLE, span)
+    right.axvline(0.0, color=canvas.MUTED, linewidth=1.0)
+    right.set_yticks([])
+    right.set_ylim(-1.0, 1.0)
+    right.set_title(f"More than {clean(answer.against)}")
+    for axes in (left, right):
+        axes.grid(axis="y", visible=False)
+        axes.margins(x=0.12)
+    return figure
+
+
+def _bar(axes: Any, y: float, found: Interval, colour: str, span: float) -> None:
+    axes.plot([found.low, found.high], [y, y], color=colour, linewidth=5, alpha=0.45)
+    axes.plot([found.value], [y], "o", color=colour, markersize=8)
+    axes.annotate(
+        number(found.value, span),
+        (found.value, y),
+        textcoords="offset points",
+        xytext=(0, 9),
+        ha="center",
+        fontweight="bold",
+    )
+
+
+def _alt(answer: Answer, span: float) -> str:
+    values = ", ".join(f"{escape(name)} {each.text(span)}" for name, each in answer.values.items())
+    return f"Mean rewards: {values}. Difference: {answer.difference.text(span)}."
