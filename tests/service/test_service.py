@@ -492,22 +492,20 @@ MALFORMED = [
 ]
 
 
-@pytest.mark.parametrize("body", MALFORMED, ids=range(len(MALFORMED)))
-def test_malformed_requests_are_refused(shop: Address, body: bytes) -> None:
-    found = shop("POST", "/v1/studies/shop/decisions", body)
-    assert found.status_code in (400, 422)
-    assert found.headers["content-type"] == "application/problem+json"
+def test_malformed_requests_are_refused(shop: Address) -> None:
+    for body in MALFORMED:
+        found = shop("POST", "/v1/studies/shop/decisions", body)
+        assert found.status_code in (400, 422), body[:50]
+        assert found.headers["content-type"] == "application/problem+json"
     assert shop.decide().status_code == 200
 
 
-@pytest.mark.parametrize("cell", [1e400, "nonsense", None, True, -5, 10**30, "0.5"])
-def test_odd_cells_are_read_as_cells_are_read_everywhere(shop: Address, cell: Any) -> None:
-    body = b'{"context": {"c": 1e400}}'
-    if cell != 1e400:
-        found = shop.decide(context={"c": cell})
-    else:
-        found = shop("POST", "/v1/studies/shop/decisions", body)
-    assert found.status_code in (200, 400, 422)
+def test_odd_cells_are_read_as_cells_are_read_everywhere(shop: Address) -> None:
+    """They are no error: a cell that cannot be read is missing."""
+    for cell in ("nonsense", None, True, -5, 10**30, "0.5"):
+        assert shop.decide(context={"c": cell}).status_code == 200
+    too_large = shop("POST", "/v1/studies/shop/decisions", b'{"context": {"c": 1e400}}')
+    assert too_large.status_code in (200, 400, 422)
 
 
 def test_ten_thousand_malformed_requests_do_no_harm(shop: Address) -> None:
