@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 import tacit
 from tacit.epochs import Learned, Shares, learn_from
-from tacit.epochs.spread import MORE, PRICE, SPREADS, UNKNOWN, choose_spread, expected_regrets
+from tacit.epochs.spread import (
+    MORE,
+    PRICE,
+    SPREADS,
+    UNKNOWN,
+    choose_spread,
+    expected_regrets,
+    rounds_later,
+)
 
 PROBLEM = tacit.Problem(
     actions=tacit.Box.of(dose=(0.0, 1.0)),
@@ -83,3 +91,12 @@ def test_a_spread_moves_draws_away_from_the_mean() -> None:
     known = Learned(np.zeros((2, 1)), np.array([1.0, 2.0]), np.array([[2.0, 2.0], [1.0, 0.0]]))
     assert np.allclose(known.spread(0.5).committee, [[1.5, 2.0], [1.0, 1.0]])
     assert np.allclose(known.spread(0.0).committee, known.weights)
+
+
+def test_an_epoch_that_many_rounds_follow_may_cost_more() -> None:
+    regret = linear(0.3, 0.2)
+    assert choose_spread(regret, later=0.0) == 0.0
+    assert choose_spread(regret, later=2.0) == 0.25
+    assert choose_spread(regret, later=100.0) == choose_spread(regret, later=6.0) == 1.0
+    assert rounds_later([500, 1500, 8000], 2) == pytest.approx(8000 / 1500)
+    assert rounds_later([500, 1500, 8000], 3) == 0.0

@@ -13,7 +13,7 @@ from tacit.core import Budget
 from tacit.design import Design, DesignOptions
 from tacit.epochs.design import cohort_of, first_epoch, next_epoch
 from tacit.epochs.play import EpochPlay, Shares
-from tacit.epochs.spread import learn_from
+from tacit.epochs.spread import learn_from, rounds_later
 from tacit.passes import release_passes, simulate_with
 from tacit.play import PlayLaw
 from tacit.policy import Policy
@@ -83,7 +83,9 @@ class Course:
         self.policies.append(policy)
         self.epoch += 1
         if not self.finished:
-            learned, shares = learn_from(policy, self.shares, self.rng)
+            learned, shares = learn_from(
+                policy, self.shares, self.rng, rounds_later(self.sizes, self.epoch)
+            )
             self.law = EpochPlay(self.problem, shares, learned, self.baseline, private=False)
             following = cohort_of(self.epoch, cohort.last, self.sizes[self.epoch - 1])
             self.design = next_epoch(policy, self.law, following, budget=self.budget, rng=self.rng)

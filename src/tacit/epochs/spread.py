@@ -5,10 +5,11 @@ many coordinates they cost as much as uniform actions, and teach less. Where muc
 explore little, and the policy that a study ends with is better if they are spread wider. So an
 epoch is played with the widest spread whose expected price is small:
 
-    r(s) <= max(0.25, r(0) + 0.03)
+    r(s) <= max(0.2, r(0) + 0.03 (1 + later)),      the bracket at most 7,
 
 where r(s) is the expected regret of draws of spread s, as a share of uniform play's, if the truth
-is a draw from the posterior, and r(0) that of the policy's own decisions. Where r(0) > 0.6 hardly
+is a draw from the posterior, r(0) that of the policy's own decisions, and `later` how many rounds
+follow the epoch, for each of its own: they profit from what it learns. Where r(0) > 0.6 hardly
 anything is known, and what Thompson sampling would play explores once more. All of it is public.
 
 The numbers were chosen among a few others on the arena's environments, with 3,000 to 30,000 rounds
@@ -17,7 +18,7 @@ and one to four seeds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -29,29 +30,37 @@ from tacit.policy.deciding import Decider
 from tacit.policy.visitors import spread as spread_points
 
 SPREADS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5)  # 1 is that of the posterior
-PRICE = 0.25
+PRICE = 0.2
 MORE = 0.03
+MOST_LATER = 6.0
 UNKNOWN = 0.6
 TRUTHS = 16  # draws that stand for the truth; the others of a committee play
 VISITORS = 96
 
 
-def learn_from(policy: Policy, shares: Shares, rng: Rng) -> tuple[Learned, Shares]:
+def learn_from(
+    policy: Policy, shares: Shares, rng: Rng, later: float = 0.0
+) -> tuple[Learned, Shares]:
     """What the epoch after a policy is played by: draws that are spread as they should be, and
-    shares without any where too little is known."""
+    shares without any where too little is known. `later` rounds follow each of its own."""
     learned = Learned.of(policy.posterior, rng)
-    chosen = choose_spread(expected_regrets(policy, learned, rng))
+    chosen = choose_spread(expected_regrets(policy, learned, rng), later)
     if chosen is None:
         return learned, shares.exploring()
     return learned.spread(chosen), shares
 
 
-def choose_spread(regret: Callable[[float], float]) -> float | None:
+def rounds_later(sizes: Sequence[int], epoch: int) -> float:
+    """How many rounds follow an epoch, numbered from 1, for each of its own."""
+    return sum(sizes[epoch:]) / sizes[epoch - 1]
+
+
+def choose_spread(regret: Callable[[float], float], later: float = 0.0) -> float | None:
     """The spread for an expected regret, as a function of it, in shares of uniform play's."""
     least = regret(0.0)
     if least > UNKNOWN:
         return None
-    price = max(PRICE, least + MORE)
+    price = max(PRICE, least + MORE * (1.0 + min(later, MOST_LATER)))
     for spread in reversed(SPREADS):
         if regret(spread) <= price:
             return spread

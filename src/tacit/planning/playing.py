@@ -27,7 +27,7 @@ from tacit.design.choices import (
 from tacit.design.tuning import choose_tau, influence_quantile
 from tacit.epochs import Shares
 from tacit.epochs.design import FIRST_PASSES
-from tacit.epochs.spread import TRUTHS, choose_spread
+from tacit.epochs.spread import TRUTHS, choose_spread, rounds_later
 from tacit.planning.releases import expected_releases
 from tacit.planning.worlds import Cells, Learned, Played, Worlds
 from tacit.problem import Problem
@@ -165,7 +165,7 @@ class Player:
         for k, rounds in enumerate(sizes):
             white = rng.normal(size=(worlds.rank, MEMBERS))
             mean, draws = learned.draws(B, worlds.variance, white)
-            spread = choose_spread(self._expected_regrets(mean, draws))
+            spread = choose_spread(self._expected_regrets(mean, draws), rounds_later(sizes, k + 1))
             shares = self._shares if spread is not None else self._shares.exploring()
             committee = worlds.chosen(mean[:, None] + (spread or 0.0) * (draws - mean[:, None]))
             exploited = worlds.chosen(mean[:, None])[:, 0]

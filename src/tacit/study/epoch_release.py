@@ -9,6 +9,7 @@ from tacit._typing import Rng
 from tacit.core import Budget, Ledger
 from tacit.design import Design
 from tacit.epochs import EpochPlay, Mixture, Shares, cohort_of, learn_from, next_epoch
+from tacit.epochs.spread import rounds_later
 from tacit.epochs.summary import compare_arms, epoch_facts
 from tacit.evaluation.arms import ARMS, Arm, Comparison, arm_entries
 from tacit.passes import release_on, release_passes
@@ -126,7 +127,9 @@ class EpochReleases:
             policy = self.released(self.learning(present.number), progress)
         size = settings["sizes"][number - 1]
         early = min(max(self.store.asked() - present.end, 0), size)
-        learned, shares = learn_from(policy, Shares(**settings["shares"]), rng)
+        learned, shares = learn_from(
+            policy, Shares(**settings["shares"]), rng, rounds_later(settings["sizes"], number)
+        )
         law = EpochPlay(self.problem, shares, learned, self.baseline, private=policy.private)
         design = next_epoch(
             policy,

@@ -27,6 +27,7 @@ from tacit.epochs import (
     learn_from,
 )
 from tacit.epochs.prior import require_same_problem
+from tacit.epochs.spread import rounds_later
 from tacit.errors import InputError, StateError
 from tacit.passes import require_room
 from tacit.planning.epochs import planned_sizes
@@ -123,7 +124,7 @@ class EpochStudy(Study):
         shares = going.shares
         if going.prior is not None:
             require_same_problem(going.prior, problem)
-            learned, shares = learn_from(going.prior, shares, coins)
+            learned, shares = learn_from(going.prior, shares, coins, rounds_later(sizes, 1))
         play = EpochPlay(problem, shares, learned, baseline, private=_private(going.prior))
         design = first_epoch(
             problem,
