@@ -84,7 +84,11 @@ HEADERS = {
     429: {"Retry-After": "1"},
     503: {"Retry-After": "1"},
 }
-UNAVAILABLE = "the database does not answer now, and nothing was written: try again in a second."
+# A connection may break while a commit is under way, so that nobody knows what became of it.
+UNAVAILABLE = (
+    "the database does not answer now, and nothing was acknowledged: send it again in a second, "
+    "under the same event id if it has one."
+)
 
 
 def as_tacit(error: Exception) -> TacitError | None:
