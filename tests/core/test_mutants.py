@@ -821,8 +821,8 @@ STUDY = [
     Mutant(
         "an error about a round quotes its reward",
         "tacit.study.store.Store.tell",
-        "was told before: a reward is told once.",
-        "was told before, and not {reward}: a reward is told once.",
+        "raise told_before(id)",
+        "raise told_before(f'{id}, with {reward},')",
         study.test_an_error_about_a_round_shows_no_reward,
     ),
 ]
