@@ -20,7 +20,6 @@ from tacit.design.layout import (
     CONTEXT_SHARE,
     EARLY_SQUARE_SHARE,
     HISTOGRAM_SHARE,
-    LATER_SHARE,
     MEAN_SHARE,
     PLAY_SHARE,
     SQUARE_SHARE,
@@ -120,13 +119,6 @@ def tune(
         noise=options.noise,
         target=target,
     )
-
-
-def later_context_share(share: float, ratio: float) -> float:
-    """The share of the contexts' counts in an epoch, given that of the epoch before it, which had
-    `ratio` times its rounds. Noise in a share of people falls with their number, so that a larger
-    epoch sees who comes as well with a smaller share of its budget."""
-    return min(share, max(LATER_SHARE, share * ratio))
 
 
 def choose_layout(

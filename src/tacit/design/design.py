@@ -19,7 +19,7 @@ from tacit._typing import Array, Floats
 from tacit.contexts import Drawn
 from tacit.core import Budget, Cohort, Encoding, private_sum
 from tacit.design.building import assemble
-from tacit.design.choices import choose_layout, later_context_share, pass_budget
+from tacit.design.choices import choose_layout, pass_budget
 from tacit.design.earlier import Earlier
 from tacit.design.features import Features, KernelMap, Moments, shrinkage
 from tacit.design.layout import Layout
@@ -175,7 +175,7 @@ class Design:
         options = replace(
             options,
             landmarks=self.features.U,
-            context_share=later_context_share(self.layout.context_share, self.horizon / horizon),
+            context_share=self.layout.context_share,
             public_points=points,
         )
         parts = assemble(problem, horizon, budget, coins, options, progress, residual=residual)

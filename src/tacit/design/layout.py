@@ -36,7 +36,6 @@ from tacit.numerics.histogram import NODES, hat
 
 CONTEXT_SHARE = 0.15  # where nothing is known of who comes
 CHECKING_SHARE = 0.05  # where a generator says who comes, and may be wrong
-LATER_SHARE = 0.03  # enough to see who comes, where an epoch is much larger than the one before
 PLAY_SHARE = 0.01
 MEAN_SHARE = 0.02
 SQUARE_SHARE = 0.01

@@ -20,7 +20,6 @@ from tacit.design.choices import (
     COARSE_RANK,
     TUNING_POINTS,
     choose_layout,
-    later_context_share,
     noise_rho,
     pass_budgets,
 )
@@ -37,7 +36,6 @@ from tacit.residual.expected import UNSURE
 
 MEMBERS = 32  # posterior draws by which an epoch is played
 FEARED = 2.0  # residuals are clipped for a noise of so many standard deviations more than is true
-TYPICAL_GROWTH = 3.0  # of an epoch, as far as its share of counts goes
 POINTS = 2048  # public points of the play law of an epoch, on about so many cells
 
 
@@ -73,9 +71,7 @@ class Player:
             _multiplier(problem, part, options, last=i == len(first) - 1)
             for i, part in enumerate(first)
         ]
-        share = choose_layout(problem, _anywhere(problem), budget, options, last=True).context_share
-        later = replace(options, context_share=later_context_share(share, 1.0 / TYPICAL_GROWTH))
-        self._later = _multiplier(problem, budget, later, last=True)
+        self._later = _multiplier(problem, budget, options, last=True)
 
     @property
     def uniform_regret(self) -> float:
@@ -268,10 +264,6 @@ class Player:
 
 def _multiplier(problem: Problem, budget: Budget, options: DesignOptions, *, last: bool) -> float:
     """Of the privacy noise in one pass."""
-    layout = choose_layout(problem, _anywhere(problem), budget, options, last=last)
+    anywhere = np.full((1, problem.dimension), 0.5)
+    layout = choose_layout(problem, anywhere, budget, options, last=last)
     return 1.0 / math.sqrt(2.0 * noise_rho(budget) * layout.influence_share)
-
-
-def _anywhere(problem: Problem) -> Floats:
-    """A point: layouts have as many influences as there are, and the same shares."""
-    return np.full((1, problem.dimension), 0.5)
