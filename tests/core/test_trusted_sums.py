@@ -299,7 +299,7 @@ def small_two_passes(problem: tacit.Problem) -> Design:
 def residual_of(design: Design, residual_clip: float) -> Residual:
     """What records add after a first pass that learned something."""
     weights = np.random.default_rng(1).normal(size=design.rank)
-    response = Response(np.array([-1.0, 1.0]), np.array([0.9, 0.8]), np.array([0.0, 0.1]))
+    response = Response.straight(np.array([-1.0, 1.0]), np.array([0.9, 0.8]), np.array([0.0, 0.1]))
     return Residual(weights, 0.2, residual_clip, response)
 
 

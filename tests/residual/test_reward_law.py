@@ -7,8 +7,9 @@ import pytest
 
 from tacit._typing import Floats
 from tacit.numerics.histogram import NODES, hat
-from tacit.residual.clipping import _clipped, clip_residuals
+from tacit.residual.clipping import _clipped, clip_residuals, law_response
 from tacit.residual.reward_law import VALUES, ResidualLaw, RewardLaw, ToldRewards
+from tacit.residual.target import WHOLE, Residual
 
 EXACT = 1e-6  # the error of a reward function that is known
 
@@ -36,9 +37,51 @@ def test_nothing_is_cut_off_by_a_wide_clip() -> None:
     learned = np.linspace(-0.5, 0.5, 1001)
     law = ResidualLaw.of(RewardLaw.beta(0.0, 0.4), learned, 0.1)
     found = _clipped(law, law.largest)
-    assert found.response.attenuation == pytest.approx(np.ones(33), abs=1e-9)
-    assert found.response.shift == pytest.approx(np.zeros(33), abs=1e-9)
+    slope, value = found.response.at(law.predictions)
+    assert slope == pytest.approx(np.ones(33), abs=1e-9)
+    assert value == pytest.approx(np.zeros(33), abs=1e-9)
+    assert found.response.least_slope > WHOLE
     assert found.mean_square == pytest.approx(law.deviation**2, rel=1e-6)
+
+
+def test_the_line_is_the_regression_of_clipped_residuals_on_normal_offsets() -> None:
+    """Where residuals are far from 0, clipping leaves less of a change than around 0: by drawing
+    them. The tolerance is eight standard errors, a false alarm below 1e-14."""
+    learned = np.linspace(-0.3, 0.3, 1001)
+    law = ResidualLaw.of(RewardLaw.beta(0.0, 0.1), learned, 0.1, noise=0.1)
+    response = law_response(law, 0.2)
+    rng = np.random.default_rng(0)
+    n = 400_000
+    slopes = []
+    for mean in (0.0, 0.25):
+        offsets = rng.normal(mean, 0.08, size=n)
+        noise = rng.choice(law.noise[16], p=law.probabilities[16], size=n)
+        kept = np.clip(offsets + noise, -0.2, 0.2)
+        slope, value = response.line(np.zeros(1), mean, 0.08)
+        drawn = np.cov(kept, offsets)[0, 1] / np.var(offsets)
+        assert slope[0] == pytest.approx(drawn, abs=8 * 0.2 / 0.08 / np.sqrt(n))
+        assert value[0] + slope[0] * mean == pytest.approx(kept.mean(), abs=8 * 0.2 / np.sqrt(n))
+        slopes.append(slope[0])
+    assert slopes[1] < 0.7 * slopes[0]
+
+
+def test_a_residual_is_restored_from_its_facts_and_arrays_and_from_those_of_earlier_versions() -> (
+    None
+):
+    law = ResidualLaw.of(RewardLaw.beta(0.0, 0.4), np.linspace(-0.5, 0.5, 101), 0.1)
+    residual = Residual(np.ones(3), 0.2, 0.4, law_response(law, 0.4), 0.1, 0.3)
+    again = Residual.restore(residual.facts(), residual.arrays())
+    at = np.linspace(-0.4, 0.4, 7)
+    assert np.array_equal(again.response.at(at), residual.response.at(at))
+    assert again.facts() == residual.facts()
+
+    lines = np.array([[-1.0, 0.0, 1.0], [0.9, 0.8, 0.7], [0.0, 0.1, 0.0]])
+    numbers = {"level": 0.2, "residual_clip": 0.4, "error": 0.1, "deviation": 0.3}
+    old = Residual.restore(numbers, {"residual_weights": np.ones(3), "residual_response": lines})
+    slope, value = old.response.at(np.zeros(1))
+    assert (old.level, old.residual_clip) == (0.2, 0.4)
+    assert slope == pytest.approx([0.8], abs=0.02)
+    assert value == pytest.approx([0.1], abs=0.02)
 
 
 MEANS = np.array([-0.7, -0.2, 0.1, 0.6])

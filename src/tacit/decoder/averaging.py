@@ -37,7 +37,7 @@ class Belief:
     evidence: float  # log density of the release
 
 
-def over_scales(K: Floats, M: Floats, z: Floats, level: Level) -> Belief:
+def over_scales(K: Floats, M: Floats, z: Floats, level: Level, scales: Floats = SCALES) -> Belief:
     """(l, g(U)) given z = a l + M g(U) + unit noise, averaged over scales v: g(U) ~ N(0, v K).
 
     With B = I + o a a' and B^-1/2 M K M' B^-1/2 = V diag(s) V', z has the covariance
@@ -59,10 +59,10 @@ def over_scales(K: Floats, M: Floats, z: Floats, level: Level) -> Belief:
     H = V.T @ M @ K
     h = o * V.T @ rooted(a)
 
-    v = SCALES[:, None]
+    v = scales[:, None]
     spread = 1.0 + v * s  # (scales, directions)
     evidence = -0.5 * np.sum(zeta**2 / spread + np.log(spread), axis=1)
-    evidence += _scale_prior()
+    evidence += _scale_prior(scales)
     total = float(logsumexp(evidence))
     p = np.exp(evidence - total)
 
@@ -72,7 +72,7 @@ def over_scales(K: Floats, M: Floats, z: Floats, level: Level) -> Belief:
     levels = (zeta / spread) @ h
     mean_level = float(p @ levels)
     within = p @ (v**2 / spread)
-    scale = float(p @ SCALES)
+    scale = float(p @ scales)
     between = apart @ H
     covariance = scale * K - (H.T * within) @ H + between.T @ between
     beside = H.T @ (apart.T @ (np.sqrt(p) * (levels - mean_level)) - (p @ (v / spread)) * h)
@@ -99,7 +99,7 @@ def mixture(found: Sequence[Belief], logs: Sequence[float]) -> Belief:
     return Belief(level, mean, level_variance, level_covariance, covariance, scale, evidence)
 
 
-def _scale_prior() -> Floats:
+def _scale_prior(scales: Floats) -> Floats:
     """Log probabilities of the scales."""
-    found = -0.5 * ((np.log(SCALES) - np.log(SCALE_GUESS)) / SCALE_WIDTH) ** 2
+    found = -0.5 * ((np.log(scales) - np.log(SCALE_GUESS)) / SCALE_WIDTH) ** 2
     return np.asarray(found - logsumexp(found))

@@ -16,7 +16,7 @@ from tacit.design import Design, Moments
 from tacit.design.cube import WellSpread, evenly
 from tacit.design.features import clipped, with_one
 from tacit.design.played import PlayCheck
-from tacit.design.public import PublicPoints, moments_over
+from tacit.design.public import Belief, PublicPoints, moments_over
 from tacit.kernels import Separable
 from tacit.numerics import linalg
 from tacit.numerics.engine import NUMPY
@@ -110,16 +110,28 @@ def _joint_points(design: Design, counts: ContextCounts | None) -> Floats:
     return points
 
 
-def moments_given(design: Design, counts: ContextCounts | None) -> Moments:
-    """The moments of the design's statistic over the contexts that came, as far as counts say."""
-    if counts is None or design.layout.cells is None:
+def moments_given(
+    design: Design, counts: ContextCounts | None, belief: Belief | None = None
+) -> Moments:
+    """The moments of the design's statistic over the contexts that came, as far as counts say, for
+    rewards as far as there is a belief about them."""
+    points = None
+    if counts is not None and design.layout.cells is not None:
+        points = points_given(design, counts)
+    if points is None and belief is None:
         return design.moments
-    points = points_given(design, counts)
     if points is None:
-        return design.moments
+        points = _joint_points(design, None)
     supply = PublicPoints(design.problem, points, np.random.default_rng(0))
     return moments_over(
-        design.features, design.whitening, design.clip, supply, NUMPY, silent, design.residual
+        design.features,
+        design.whitening,
+        design.clip,
+        supply,
+        NUMPY,
+        silent,
+        design.residual,
+        belief,
     )
 
 

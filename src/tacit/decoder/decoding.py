@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tacit._typing import Floats
-from tacit.decoder.averaging import mixture, over_scales
+from tacit.decoder.averaging import Belief, mixture, over_scales
 from tacit.decoder.context_law import (
     ContextCounts,
     main_effects,
@@ -27,6 +27,7 @@ from tacit.decoder.parts import ReleaseParts, pooled
 from tacit.decoder.posterior import Posterior
 from tacit.design import Design, Release
 from tacit.errors import InputError
+from tacit.kernels import Kernel
 from tacit.kernels.ard import action_lengthscales, lengthscales, spread, with_lengthscales
 from tacit.numerics import linalg
 from tacit.problem import Problem
@@ -110,22 +111,20 @@ class _Stacked:
         return seen
 
     def posterior(self, mean_square: float) -> Posterior:
-        return _posterior(self.design, self.best(), mean_square)
+        return _posterior(self.design, self.best(), mean_square, self.prior)
 
     def drifted(self, posterior: Posterior) -> Posterior:
         """The posterior with the lambda between the last two epochs that explains the releases
         best, given one without a change."""
-        L = self.design.features.L
+        features = self.design.features
         problem = self.design.problem
         own = spread(problem.k, problem.dimension)
         kernel = with_lengthscales(own, list(posterior.lengthscales))
-        half = linalg.solve_lower(L, np.asarray(kernel(posterior.landmarks, posterior.landmarks)))
-        P = linalg.solve_lower(L, half.T)
-        prior = Prior(posterior.scale * P, posterior.scale)
+        prior = Prior.of(kernel, posterior.scale, features.U, features.L)
         tried = []
         for retention in self.possible:
             changed = replace(self, retentions=[*self.retentions[:-1], retention], prior=prior)
-            evidence = _evidence(self.design, changed.seen())
+            evidence = _evidence(self.design, changed.seen(), prior)
             tried.append((evidence - (CHANGED if retention < 1.0 else 0.0), retention, changed))
         _, retention, changed = max(tried, key=lambda each: each[0])
         if all(each == 1.0 for each in changed.retentions):
@@ -133,9 +132,22 @@ class _Stacked:
         return replace(changed.posterior(posterior.mean_square), retention=retention)
 
 
-def observe(passes: Sequence[ReleaseParts]) -> GroupObservation:
-    """What the passes over the same people say, whatever the gain is."""
-    group = _Group(passes)
+def is_curved(parts: ReleaseParts) -> bool:
+    """Whether a pass is no straight line in the reward function: its records add residuals, some of
+    which are clipped. Those of another world are read as `ReleaseParts` says."""
+    residual = parts.design.residual
+    if residual is None or parts.adds_rewards or parts.surprising:
+        return False
+    return not residual.response.is_whole
+
+
+def observe(passes: Sequence[ReleaseParts], posterior: Posterior | None = None) -> GroupObservation:
+    """What the passes over the same people say, whatever the gain is.
+
+    What clipping leaves of residuals is read around a posterior that has learned from them (later
+    epochs do), or else around what was expected of them.
+    """
+    group = _Group(passes, posterior)
     return GroupObservation.of(group.observations(0.0), group.observations(1.0))
 
 
@@ -150,10 +162,15 @@ class _Group:
     """Passes over the same people, and the laws of what they add under the contexts that came: all
     of them counted the same people."""
 
-    def __init__(self, passes: Sequence[ReleaseParts]) -> None:
+    def __init__(self, passes: Sequence[ReleaseParts], posterior: Posterior | None = None) -> None:
         counts = ContextCounts.pooled(passes)
         self._passes = passes
-        self._moments = [moments_given(parts.design, counts) for parts in passes]
+        self._moments = [
+            moments_given(
+                parts.design, counts, posterior.belief if posterior and is_curved(parts) else None
+            )
+            for parts in passes
+        ]
         self._leaks = [
             parts.records * main_effects(parts.design, counts)
             for parts in passes
@@ -176,12 +193,22 @@ class _Group:
         return found
 
 
-def _evidence(design: Design, seen: WhitenedObservation) -> float:
-    """How well an observation is explained by the problem's own kernel."""
-    M = linalg.solve_upper(design.features.L, seen.A[:, :-1].T).T
-    K = design.features.L @ design.features.L.T
+def _evidence(design: Design, seen: WhitenedObservation, prior: Prior | None = None) -> float:
+    """How well an observation is explained by a prior, or else by the problem's own kernel."""
+    L = design.features.L
+    M = linalg.solve_upper(L, seen.A[:, :-1].T).T
     level = Level(seen.A[:, -1], LEVEL_VARIANCE)
-    return over_scales(K, M, seen.z, level).evidence - 0.5 * seen.rest
+    if prior is None:
+        found = over_scales(L @ L.T, M, seen.z, level)
+    else:
+        found = _given(prior, design.features.U, M, seen.z, level)
+    return found.evidence - 0.5 * seen.rest
+
+
+def _given(prior: Prior, U: Floats, M: Floats, z: Floats, level: Level) -> Belief:
+    """What is believed where kernel and scale are known."""
+    K = np.asarray(prior.kernel(U, U))
+    return over_scales(K, M, z, level, np.array([prior.scale]))
 
 
 def by_people(releases: Sequence[Release]) -> list[list[ReleaseParts]]:
@@ -223,24 +250,22 @@ def _everywhere(problem: Problem) -> Floats:
     return np.hstack([actions, problem.contexts.sample_points(BUMPS, rng)])
 
 
-def _posterior(design: Design, seen: WhitenedObservation, mean_square: float) -> Posterior:
-    """The posterior of f = l + phi' theta with the prior that explains the observation best."""
+def _posterior(
+    design: Design, seen: WhitenedObservation, mean_square: float, prior: Prior | None = None
+) -> Posterior:
+    """The posterior of f = l + phi' theta with a known prior, or else with those that explain the
+    observation best."""
     U = design.features.U
     L = design.features.L
     problem = design.problem
     a = seen.A[:, -1]
     M = linalg.solve_upper(L, seen.A[:, :-1].T).T  # z = a l + M g(U) + noise: g(U) = L theta
     z = seen.z
-    kernels = kinds(problem.k, problem.dimension)
-    actions = action_lengthscales(kernels[0], problem.actions.dimension)
     level = Level(a, LEVEL_VARIANCE)
-    fits = candidates(kernels, U, M, z, level, actions, _everywhere(problem))
-    best = max(fits, key=lambda fit: fit.evidence)
-    likely = [fit for fit in fits if fit.evidence > best.evidence - UNLIKELY]
-    found = mixture(
-        [over_scales(fit.covariance(U), M, z, level) for fit in likely],
-        [fit.evidence for fit in likely],
-    )
+    if prior is None:
+        kernel, found = _average(problem, U, M, z, level)
+    else:
+        kernel, found = prior.kernel, _given(prior, U, M, z, level)
     inverse = linalg.solve_upper(L, linalg.solve_lower(L, np.eye(len(L))))  # Kuu^-1
     return Posterior(
         kernel=problem.k,
@@ -249,9 +274,23 @@ def _posterior(design: Design, seen: WhitenedObservation, mean_square: float) ->
         reduction=found.scale * inverse - inverse @ found.covariance @ inverse,
         scale=found.scale,
         mean_square=mean_square,
-        lengthscales=tuple(lengthscales(best.kernel)),
+        lengthscales=tuple(lengthscales(kernel)),
         level=found.level,
         level_variance=found.level_variance,
         level_covariance=inverse @ found.level_covariance,
         advantage=problem.advantage,
     )
+
+
+def _average(
+    problem: Problem, U: Floats, M: Floats, z: Floats, level: Level
+) -> tuple[Kernel, Belief]:
+    """What is believed on average over the priors that explain the observation, and the kernel of
+    the one that does it best."""
+    kernels = kinds(problem.k, problem.dimension)
+    actions = action_lengthscales(kernels[0], problem.actions.dimension)
+    fits = candidates(kernels, U, M, z, level, actions, _everywhere(problem))
+    best = max(fits, key=lambda fit: fit.evidence)
+    likely = [fit for fit in fits if fit.evidence > best.evidence - UNLIKELY]
+    beliefs = [over_scales(fit.covariance(U), M, z, level) for fit in likely]
+    return best.kernel, mixture(beliefs, [fit.evidence for fit in likely])

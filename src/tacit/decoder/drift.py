@@ -8,6 +8,9 @@ where N(0, v P) is their prior: `lambda` is 1 where nothing changes, and 0 where
 another world. By symmetry theta = lambda theta' + sqrt(1 - lambda^2) N(0, v P), too. So what was
 observed of earlier weights is an observation of the present ones, with a smaller response and more
 noise. The evidence of all released vectors says which `lambda` it was, at no privacy cost.
+
+Reward functions are draws from the same prior in every epoch: a world that became flat just when an
+epoch played nothing but good actions would explain that epoch, and forget all others.
 """
 
 from __future__ import annotations
@@ -19,9 +22,10 @@ import numpy as np
 
 from tacit._typing import Floats
 from tacit.decoder.observations import WhitenedObservation
+from tacit.kernels import Kernel
 from tacit.numerics import linalg
 
-RETENTIONS = (1.0, 0.95, 0.85, 0.7, 0.4, 0.0)  # values of lambda that are tried
+RETENTIONS = (1.0, 0.99, 0.95, 0.85, 0.7, 0.4, 0.0)  # values of lambda that are tried
 MOST_RETAINED = 0.8  # where residuals say that the world has changed
 # A change of the world must explain the releases better than none by so many nats.
 CHANGED = 4.0
@@ -29,10 +33,20 @@ CHANGED = 4.0
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """Of the weights: their covariance v P, and the variance of a new level of rewards."""
+    """Of the reward function in every epoch: draws from `kernel` at a scale v.
 
+    `covariance` is that of the weights, v P. A new level of rewards has the variance v.
+    """
+
+    kernel: Kernel
+    scale: float
     covariance: Floats
-    level_variance: float
+
+    @classmethod
+    def of(cls, kernel: Kernel, scale: float, U: Floats, L: Floats) -> Prior:
+        """For weights on features with the landmarks `U` and the factor `L`."""
+        half = linalg.solve_lower(L, np.asarray(kernel(U, U)))
+        return cls(kernel, scale, scale * linalg.solve_lower(L, half.T))
 
 
 def carried(seen: WhitenedObservation, retention: float, prior: Prior) -> WhitenedObservation:
@@ -46,7 +60,7 @@ def carried(seen: WhitenedObservation, retention: float, prior: Prior) -> Whiten
     A = seen.A[:, :-1]
     a = seen.A[:, -1]
     new = 1.0 - retention**2
-    noise = A @ prior.covariance @ A.T + prior.level_variance * np.outer(a, a)
+    noise = A @ prior.covariance @ A.T + prior.scale * np.outer(a, a)
     R = linalg.cholesky(np.eye(len(a)) + new * noise)
     rows = linalg.solve_lower(R, np.column_stack([retention * A, a, seen.z]))
     cost = 2.0 * float(np.log(np.diag(R)).sum())

@@ -212,7 +212,8 @@ class ReleaseParts:
             G = kept * G
             shift = kept * shift
             offset = kept * residual.offset_std * everybody[:seen]
-            N = r**2 * N + np.outer(offset, offset) + np.outer(shift, shift)
+            unsure = kept * n * self.design.moments.shift[:seen]
+            N = r**2 * N + np.outer(offset, offset) + np.outer(unsure, unsure)
             if kept < 1.0:  # the size of what was clipped is hardly known
                 N += UNKNOWN_RESPONSE**2 * r**2 * np.outer(b, b)
             b = r * b + G @ t1 - shift

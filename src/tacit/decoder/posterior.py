@@ -59,6 +59,10 @@ class Posterior:
         """Var[l + g(w)], also where f is an advantage."""
         return self._variance(points, 1.0)
 
+    def belief(self, points: Floats) -> tuple[Floats, Floats]:
+        """Means and standard deviations of expected rewards."""
+        return self.reward(points), np.sqrt(self.reward_variance(points))
+
     def _variance(self, points: Floats, total: float) -> Floats:
         found = []
         for part, k_U in self._kernel_rows(points):

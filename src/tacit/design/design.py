@@ -32,7 +32,7 @@ from tacit.numerics import linalg
 from tacit.numerics.engine import NUMPY, Engine
 from tacit.problem import Problem
 from tacit.progress import Progress, silent
-from tacit.residual.target import Residual, Response
+from tacit.residual.target import Residual
 
 if TYPE_CHECKING:
     from tacit.statistic import Statistic
@@ -374,7 +374,6 @@ class Design:
     def own_facts(self) -> dict[str, Any]:
         """The same without the releases before it."""
         residual = self.residual
-        numbers = ("level", "residual_clip", "error", "deviation")
         return {
             "horizon": self.horizon,
             "budget": asdict(self.budget),
@@ -387,7 +386,7 @@ class Design:
             "context_share": self.layout.context_share,
             "arm_share": self.layout.arm_share,
             "plain": not self.layout.square_share,
-            "residual": residual and {name: getattr(residual, name) for name in numbers},
+            "residual": residual and residual.facts(),
             "private": self.private,
             "play": self.problem.play_facts,
         }
@@ -406,11 +405,7 @@ class Design:
         if self.generator_sample is not None:
             found["generator_sample"] = self.generator_sample
         if self.residual is not None:
-            response = self.residual.response
-            found["residual_weights"] = self.residual.weights
-            found["residual_response"] = np.vstack(
-                [response.predictions, response.attenuation, response.shift]
-            )
+            found |= self.residual.arrays()
         return found
 
     @classmethod
@@ -449,8 +444,7 @@ class Design:
         options = DesignOptions(context_share=facts["context_share"], plain=facts["plain"])
         residual = None
         if facts["residual"] is not None:
-            response = Response(*arrays["residual_response"])
-            residual = Residual(arrays["residual_weights"], response=response, **facts["residual"])
+            residual = Residual.restore(facts["residual"], arrays)
         return cls(
             problem=problem,
             horizon=facts["horizon"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from tacit.numerics.engine import NUMPY, Engine, to_numpy
 from tacit.problem import Problem
 from tacit.progress import Progress
 from tacit.residual.target import Residual
+
+# Means and standard deviations of rewards at joint points.
+Belief = Callable[[Floats], tuple[Floats, Floats]]
 
 
 class PublicPoints:
@@ -85,8 +88,10 @@ def moments_over(
     on: Engine,
     progress: Progress,
     residual: Residual | None = None,
+    belief: Belief | None = None,
 ) -> Moments:
-    """The moments of clipped influences over the public points, in chunks."""
+    """The moments of clipped influences over the public points, in chunks. What clipping leaves of
+    residuals follows from a `belief` about rewards, or else from what was expected of them."""
     phi = features.map.on(on)
     root = on.put(A.T)
     rank = features.rank
@@ -100,8 +105,11 @@ def moments_over(
         response = None
         if residual is not None and not residual.rewards:
             prediction = residual.level + to_numpy(Phi) @ (features.L.T @ residual.weights)
-            attenuation, moved = residual.response.at(prediction)
-            response = (on.put(attenuation), on.put(moved))
+            slope, value = residual.response.at(prediction)
+            if belief is not None:
+                expected, std = belief(to_numpy(chunk))
+                slope, value = residual.response.line(prediction, expected - prediction, std)
+            response = (on.put(slope), on.put(value))
         part = moments(Phi, Phi @ root, clip, response)
         n = chunk.shape[0]
         cross += n * part.cross

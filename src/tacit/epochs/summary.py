@@ -29,7 +29,7 @@ def sum_up(policy: Policy, rng: Rng) -> Earlier:
     releases = policy.releases
     passes = by_people(releases)[-1]
     counts = ContextCounts.pooled(passes)
-    observed = observe(passes)
+    observed = observe(passes, policy.posterior)
     return Earlier(
         people=releases[-1].people,
         records=passes[-1].records,

@@ -21,6 +21,7 @@ LARGEST_VARIANCE = 4.0  # of residuals of rewards in [-1, 1]
 HALVINGS = 60
 NODES = 41
 SMALL = 0.05  # of a clip
+OFFSETS = 129  # of residuals, for which it is computed what clipping leaves
 UNCERTAIN = 0.15  # what clipping leaves must be known up to this share of it
 
 
@@ -145,28 +146,31 @@ def _clips(law: ResidualLaw) -> Iterator[float]:
 
 
 def _clipped(law: ResidualLaw, residual_clip: float) -> ClippedResiduals:
-    """What clipping leaves.
-
-    Where the law of rewards moves with their mean as in an exponential family (binary rewards,
-    exponential ones and normal ones do), a small shift of the mean moves that of a function of them
-    by their covariance over the variance.
-    """
-    e = law.noise  # (predictions, values)
-    p = law.probabilities
-    variance = np.sum(p * e**2, axis=1)
-    attenuation = np.zeros(len(e))
-    shift = np.zeros(len(e))
-    square = np.zeros(len(e))
+    """What clipping leaves."""
+    response = law_response(law, residual_clip)
+    slope, _ = response.at(law.predictions)
+    square = np.zeros(len(law.predictions))
     for error, share in law.errors:
-        kept = np.clip(e + error, -residual_clip, residual_clip)
-        attenuation += share * np.sum(p * kept * e, axis=1) / variance
-        shift += share * np.sum(p * kept, axis=1)
-        square += share * np.sum(p * kept**2, axis=1)
-    # The mean after clipping where rewards are as expected, in a straight line from where they are.
-    response = Response(law.predictions, attenuation, shift - attenuation * law.offset)
+        kept = np.clip(law.noise + error, -residual_clip, residual_clip)
+        square += share * np.sum(law.probabilities * kept**2, axis=1)
     return ClippedResiduals(
         residual_clip,
         response,
         mean_square=float(law.shares @ square),
-        attenuation=float(law.shares @ attenuation),
+        attenuation=float(law.shares @ slope),
     )
+
+
+def law_response(law: ResidualLaw, residual_clip: float) -> Response:
+    """The mean of residuals after clipping, for mean rewards like those of the law.
+
+    The law of rewards moves with their mean as in an exponential family: binary rewards stay
+    binary, exponential ones exponential, and normal ones are shifted.
+    """
+    beyond = residual_clip + float(np.abs(law.noise).max())
+    offsets = np.linspace(-beyond, beyond, OFFSETS)
+    kept = np.empty((len(law.predictions), OFFSETS))
+    for j, offset in enumerate(offsets):
+        clipped = np.clip(law.noise + offset, -residual_clip, residual_clip)
+        kept[:, j] = np.sum(law.probabilities * clipped, axis=1)
+    return Response(law.predictions + law.offset, offsets, kept, law.offset, law.error)

@@ -30,6 +30,7 @@ BINARY = 3.0  # nats by which rewards at both ends of the range, and nowhere els
 DRAWN = 8  # laws that stand for all that could be
 PREDICTIONS = 33
 TILTS = 60  # halvings of an interval: as far as rounding goes
+BEYOND = 2.0  # standard deviations of the error: as far as means may be from predictions
 STEEPEST = 500.0  # of a tilt
 INSIDE = 0.999  # the largest mean of a law
 # Gauss-Hermite points and weights for a normal variable
@@ -125,6 +126,8 @@ class ResidualLaw:
             noise = max(left, LEAST_NOISE**2) ** 0.5
             offset = law.mean - float(np.mean(learned))
         low, high = np.quantile(learned, [0.001, 0.999])
+        low -= BEYOND * error
+        high += BEYOND * error
         predictions = np.linspace(low, max(high, low + 1e-6), PREDICTIONS)
         steps = (learned - low) / (predictions[1] - low)
         nearest = np.clip(np.rint(steps), 0, PREDICTIONS - 1).astype(int)

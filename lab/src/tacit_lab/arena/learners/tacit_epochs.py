@@ -14,12 +14,12 @@ from tacit_lab.arena.learners.tacit_release import NO_PRIVACY
 from tacit_lab.arena.protocol import Setting
 
 EPOCHS = 3
-SHARES = Shares(explore=0.03)
+SHARES = Shares(explore=0.02)
 
 
 class TacitEpochs(MenuLearner):
     """Plays uniformly in the first of three epochs (5 % of the rounds, or more), then by Thompson
-    sampling from what was released of the epochs before, with 3 % of uniform play. Each round
+    sampling from what was released of the epochs before, with 2 % of uniform play. Each round
     counts in one epoch, so every epoch's release spends the whole budget (`tacit.epochs`).
     Decisions maximise the posterior mean given all releases.
     """
