@@ -1,5 +1,5 @@
-"""What all tests share: reproducible property tests, laws whose asserts explain themselves, and
-databases in files that do not wait for the disk."""
+"""What all tests share: reproducible property tests, laws whose asserts explain themselves,
+databases in files that do not wait for the disk, and commands that are built once."""
 
 from __future__ import annotations
 
@@ -8,12 +8,18 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from helpers import COARSE, COARSE_TUNING, do_not_wait_for_the_disk
+from helpers import (
+    COARSE,
+    COARSE_TUNING,
+    build_commands_once,
+    do_not_wait_for_the_disk,
+)
 
 pytest.register_assert_rewrite("laws")
 settings.register_profile("tacit", derandomize=True, deadline=None, max_examples=50)
 settings.load_profile("tacit")
 do_not_wait_for_the_disk()
+build_commands_once()
 
 
 @pytest.fixture
