@@ -24,8 +24,9 @@ ROOT = TESTS.parent
 BUDGET = tacit.Budget(epsilon=1.0, delta=1e-6)
 SMALL: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 1000, "rng": 0}
 
-# Numbers of the library that make small fits quick, and policies less accurate: `tau` and the laws
-# of contexts and residuals from fewer points, hyperparameters from fewer steps.
+# Numbers of the library that make small fits quick, and policies less accurate: landmarks, `tau`,
+# moments and the laws of contexts and residuals from fewer points, hyperparameters from fewer
+# steps.
 COARSE_TUNING = {
     "tacit.design.choices.COARSE_RANK": 30,
     "tacit.design.choices.TUNING_POINTS": 512,
@@ -35,6 +36,9 @@ COARSE = COARSE_TUNING | {
     "tacit.decoder.evidence.FEW_STEPS": 2,
     "tacit.decoder.context_law.POINTS": 4096,
     "tacit.design.building.GENERATOR_SAMPLE": 2048,
+    "tacit.design.building.CLIP_POINTS": 1024,
+    "tacit.design.choices.POOL": 1024,
+    "tacit.design.public.LEAST_POINTS": 4096,
     "tacit.residual.refine.POINTS": 1024,
     "tacit.residual.expected.POINTS": 1024,
     "tacit.residual.reward_law.MEANS": 6,
