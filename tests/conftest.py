@@ -3,6 +3,7 @@ databases in files that do not wait for the disk, and commands that are built on
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Iterator
 
 import pytest
@@ -38,3 +39,14 @@ def coarse_fits() -> Iterator[None]:
         for name, value in COARSE.items():
             monkeypatch.setattr(name, value)
         yield
+
+
+SHIPPED = {name: pkgutil.resolve_name(name) for name in COARSE}
+
+
+@pytest.fixture
+def shipped_fits(coarse_fits: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a test to which accuracy does matter, in a module whose fits are coarse: the numbers of
+    the library as they are."""
+    for name, value in SHIPPED.items():
+        monkeypatch.setattr(name, value)

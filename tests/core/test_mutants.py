@@ -23,6 +23,7 @@ from mutation import Mutant, applied, failure_under
 from study import test_trusted_study as study
 from tacit.core.contribution import Encoding
 
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 NORMAL = (
     "np.rint(np.random.default_rng({seed}).normal(0.0, event.scale, len(total))).astype(np.int64)"
 )
