@@ -61,11 +61,11 @@ class Stationary(Kernel):
         # |a|^2 + |b|^2 - 2 a'b around the middle of the box: one matrix product with little
         # cancellation. The squared norms come in as two more columns: |a|^2 next to 1, and 1 next
         # to |b|^2.
-        if isinstance(A, np.ndarray) and isinstance(B, np.ndarray):
-            return self._squared_distance_on_numpy(A, B)
-        xp = array_namespace(A, B)
         A = A - 0.5
         B = B - 0.5
+        if isinstance(A, np.ndarray) and isinstance(B, np.ndarray):
+            return self._around_the_middle(A, B)
+        xp = array_namespace(A, B)
         scale = xp.asarray(self.lengthscale, dtype=A.dtype, device=_device(A)) / self.stretch**0.5
         A = A / scale
         B = B / scale
@@ -75,11 +75,10 @@ class Stationary(Kernel):
         right = xp.concat([B, xp.ones_like(B[:, :1]), normB], axis=1)
         return xp.clip(left @ right.T, min=0.0)
 
-    def _squared_distance_on_numpy(self, A: Array, B: Array) -> Array:
-        """The same; to the last bit where rows are contiguous. Most matrices of a small study are
-        small, and the calls of the array API would take twice as long as the arithmetic."""
-        A = A - 0.5
-        B = B - 0.5
+    def _around_the_middle(self, A: Array, B: Array) -> Array:
+        """The rest of it on NumPy: the same to the last bit where rows are contiguous. Most
+        matrices of a small study are small, and the calls of the array API would take twice as long
+        as the arithmetic."""
         scale = np.asarray(self.lengthscale, dtype=A.dtype) / self.stretch**0.5
         A = A / scale
         B = B / scale
