@@ -82,13 +82,13 @@ class Stationary(Kernel):
         scale = np.asarray(self.lengthscale, dtype=A.dtype) / self.stretch**0.5
         A = A / scale
         B = B / scale
-        d = A.shape[1]
-        left = np.ones((A.shape[0], d + 2), dtype=A.dtype)
-        right = np.ones((B.shape[0], d + 2), dtype=B.dtype)
-        np.multiply(A, -2.0, out=left[:, :d])
-        left[:, d] = np.add.reduce(A * A, axis=1)
-        right[:, :d] = B
-        right[:, d + 1] = np.add.reduce(B * B, axis=1)
+        ones = np.ones((max(A.shape[0], B.shape[0]), 1), dtype=A.dtype)
+        left = np.concatenate(
+            [-2.0 * A, np.add.reduce(A * A, axis=1, keepdims=True), ones[: len(A)]], axis=1
+        )
+        right = np.concatenate(
+            [B, ones[: len(B)], np.add.reduce(B * B, axis=1, keepdims=True)], axis=1
+        )
         r2 = left @ right.T
         return np.maximum(r2, 0.0, out=r2)
 
