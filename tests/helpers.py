@@ -6,10 +6,14 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
+import typer.main
+import typer.testing
 from sqlalchemy import Connection, Engine, event
 
 import tacit
@@ -20,19 +24,25 @@ ROOT = TESTS.parent
 BUDGET = tacit.Budget(epsilon=1.0, delta=1e-6)
 SMALL: dict[str, Any] = {"rank": 8, "tau": 10.0, "public_points": 1000, "rng": 0}
 
-# Numbers of the library that make small fits quick, and policies less accurate: `tau` and the laws
-# of contexts and residuals from fewer points, hyperparameters from fewer steps.
+# Numbers of the library that make small fits quick, and policies less accurate: landmarks, `tau`,
+# moments and the laws of contexts and residuals from fewer points, hyperparameters from fewer
+# steps.
 COARSE_TUNING = {
     "tacit.design.choices.COARSE_RANK": 30,
     "tacit.design.choices.TUNING_POINTS": 512,
 }
 COARSE = COARSE_TUNING | {
-    "tacit.decoder.evidence.STEPS": 8,
-    "tacit.decoder.evidence.FEW_STEPS": 4,
+    "tacit.decoder.evidence.STEPS": 4,
+    "tacit.decoder.evidence.FEW_STEPS": 2,
     "tacit.decoder.context_law.POINTS": 4096,
     "tacit.design.building.GENERATOR_SAMPLE": 2048,
+    "tacit.design.building.CLIP_POINTS": 1024,
+    "tacit.design.choices.POOL": 1024,
+    "tacit.design.public.LEAST_POINTS": 4096,
     "tacit.residual.refine.POINTS": 1024,
     "tacit.residual.expected.POINTS": 1024,
+    "tacit.residual.reward_law.MEANS": 6,
+    "tacit.residual.reward_law.TILTS": 20,
 }
 
 PROBLEM = """
@@ -157,6 +167,14 @@ def do_not_wait_for_the_disk() -> None:
     written. That guards against a power cut; tests only ever kill processes, which loses nothing
     that was written. (A server of our own has fsync switched off for the same reason.)"""
     event.listen(Engine, "engine_connect", _do_not_wait)
+
+
+def build_commands_once() -> None:
+    """From now on the tree of commands is built once for all calls of the command line in this
+    process: it takes longer than most commands do."""
+    build = cache(typer.main.get_command)
+    mock.patch.object(typer.main, "get_command", build).start()
+    mock.patch.object(typer.testing, "_get_command", build).start()
 
 
 @contextmanager

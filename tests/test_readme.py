@@ -21,6 +21,7 @@ from tacit.cli import app
 
 ROOT = Path(__file__).parent.parent
 EPOCHS = ROOT / "docs" / "epochs.md"
+pytestmark = pytest.mark.usefixtures("coarse_fits")  # pages are to run, not to learn
 
 
 def python_blocks(text: str) -> list[str]:
@@ -54,7 +55,6 @@ def test_the_page_on_epochs_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert pq.read_metadata("rounds.parquet").num_rows == 310
 
 
-@pytest.mark.usefixtures("coarse_tuning")
 def test_the_example_of_epochs_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With few rounds: it is to run, not to learn."""
     monkeypatch.syspath_prepend(ROOT / "examples")

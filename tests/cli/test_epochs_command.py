@@ -20,7 +20,7 @@ from tacit.cli import app
 from tacit.cli.epoch_options import read_baseline, read_epochs, read_wait
 from tacit.errors import InputError, StateError, TacitError
 
-pytestmark = pytest.mark.usefixtures("coarse_tuning")
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 
 QUICK = {"rank": 8, "tau": 10.0, "public_points": 500, "rng": 0}
 TYPED = ("--epochs", "20,20", "--rank", 8, "--explore", 0.2)

@@ -17,7 +17,7 @@ from tacit import InputError, StateError
 from tacit.cli import app
 from tacit.evaluation import Evaluation
 
-pytestmark = pytest.mark.usefixtures("coarse_tuning")
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from tacit.cli import app
 from tacit.errors import InputError
 from tacit.planning import ValidationPlan
 
-pytestmark = pytest.mark.usefixtures("coarse_tuning")
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 
 
 def invoked(*arguments: object) -> str:

@@ -9,7 +9,6 @@ deterministic cannot miss.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import fields, replace
 from fractions import Fraction
@@ -19,6 +18,12 @@ import numpy as np
 import pytest
 
 from helpers import small_design
+from streams import (
+    from_a_known_stream,
+    from_a_stream_that_is_copied_by_a_fork,
+    from_the_global_generator,
+    seeded_every_time,
+)
 from tacit.audit.bounds import RANGE
 from tacit.audit.contribution import attack_contribution
 from tacit.audit.end_to_end import attack_release
@@ -303,33 +308,6 @@ def test_releases_that_were_not_charged() -> None:
 
 
 # -- seeds ----------------------------------------------------------------------------------------
-
-_KNOWN_STREAM = np.random.default_rng(7)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_KNOWN_STREAM.random)
-_UNKNOWN_STREAM = np.random.default_rng()
-
-
-def _integers(rng: np.random.Generator) -> list[int]:
-    return [int(value) for value in rng.integers(0, 2**40, size=16)]
-
-
-def seeded_every_time() -> list[int]:
-    return _integers(np.random.default_rng(7))
-
-
-def from_the_global_generator() -> list[int]:
-    return [int(value) for value in np.random.randint(0, 2**40, size=16)]
-
-
-def from_a_known_stream() -> list[int]:
-    """Never the same in one process, nor across a fork; the same in every process that starts."""
-    return _integers(_KNOWN_STREAM)
-
-
-def from_a_stream_that_is_copied_by_a_fork() -> list[int]:
-    """A good seed from the operating system, used in a worker that was forked from a server."""
-    return _integers(_UNKNOWN_STREAM)
 
 
 @pytest.mark.parametrize("broken", [seeded_every_time, from_the_global_generator])

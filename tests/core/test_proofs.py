@@ -105,9 +105,8 @@ def dead_links(page: Path, text: str) -> list[str]:
 
 @cache
 def names_of_tests() -> set[str]:
-    trees = [ast.parse(path.read_text()) for path in (ROOT / "tests").rglob("*.py")]
-    nodes = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
-    return {node.name for node in nodes if node.name.startswith("test_")}
+    texts = [path.read_text() for path in (ROOT / "tests").rglob("*.py")]
+    return {name for text in texts for name in re.findall(r"^ *def (test_\w+)\(", text, re.M)}
 
 
 def classes() -> dict[str, type]:

@@ -18,7 +18,7 @@ from tacit import BudgetError, EvaluationOptions, EvaluationWarning, InputError,
 from tacit.core import release_gaussian
 from tacit.evaluation import Evaluation
 
-pytestmark = pytest.mark.usefixtures("coarse_tuning")
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 
 OPTIONS = tacit.DesignOptions(rank=8, tau=10.0, public_points=1000)
 OTHERS = EvaluationOptions(other_people=True)

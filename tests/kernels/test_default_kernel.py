@@ -25,7 +25,7 @@ from tacit import (
 from tacit._typing import Floats
 from tacit.logs.worker import counter_for, shipped
 
-pytestmark = pytest.mark.usefixtures("coarse_tuning")
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 
 BUDGET = Budget(epsilon=3.0, delta=1e-6)
 LEVELS = ["a", "b", "c", "d"]

@@ -33,7 +33,7 @@ from helpers import (
     user_design,
 )
 from log_data import COLUMNS, collected, damage, log_table, total, touch, work_on
-from tacit import InputError, Ledger, RunOptions, StateError
+from tacit import Design, InputError, Ledger, RunOptions, StateError
 from tacit.cli import app
 from tacit.core import Part
 from tacit.errors import MissingExtraError
@@ -54,13 +54,26 @@ from tacit.logs.worker import count_span, shipped
 from tacit.progress import silent
 
 # Some versions of Ray forget to close their own log files.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::pytest.PytestUnraisableExceptionWarning", "ignore:unclosed:ResourceWarning"
-)
+pytestmark = [
+    pytest.mark.usefixtures("coarse_fits"),
+    pytest.mark.filterwarnings(
+        "ignore::pytest.PytestUnraisableExceptionWarning", "ignore:unclosed:ResourceWarning"
+    ),
+]
 
 WORKERS = 2
-ROWS = 400_000
+PIECE = 4096
+ROWS = 25_000
 DESIGN = small_design(horizon=ROWS)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_pieces() -> Iterator[None]:
+    """Of few rows, so that a small log has several. The driver cuts them; a worker counts what it
+    is told to."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr("tacit.logs.columns.MOST_ROWS", PIECE)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +94,7 @@ def ray() -> Iterator[Any]:
 def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Seven pieces in five row groups."""
     path: Path = tmp_path_factory.mktemp("logs") / "log.parquet"
-    pq.write_table(log_table(ROWS), path, row_group_size=90_000)
+    pq.write_table(log_table(ROWS), path, row_group_size=5600)
     return path
 
 
@@ -97,7 +110,7 @@ def on_ray(work: Work, **options: Any) -> list[int]:
 
 def test_a_cluster_counts_what_one_process_counts(ray: Any, log: Path, expected: list[int]) -> None:
     work = work_on([log], DESIGN)
-    assert [span.start // 65_536 for span in work.todo(split=True)] == [0, 2, 3, 5, 6]
+    assert [span.start // PIECE for span in work.todo(split=True)] == [0, 2, 3, 5, 6]
     assert on_ray(work) == expected
     assert work.statistic.records == ROWS
 
@@ -109,7 +122,7 @@ def test_a_cluster_counts_the_same_in_a_second_pass(
     compare the sums."""
     monkeypatch.setattr(Checkpoint, "forget", lambda checkpoint: None)
     (tmp_path / "problem.toml").write_text(PROBLEM)
-    pq.write_table(log_table(150_000), log := tmp_path / "log.parquet", row_group_size=60_000)
+    pq.write_table(log_table(9400), log := tmp_path / "log.parquet", row_group_size=3800)
     sums = []
     policies = []
     for engine in ("ray", "local"):
@@ -146,7 +159,7 @@ def test_a_cluster_counts_the_same_in_a_second_pass(
 
 def test_propensities_and_a_law_of_play_go_to_the_workers(ray: Any, tmp_path: Path) -> None:
     """The column travels with the others; the law does not have to."""
-    rows = 70_000
+    rows = 4400
     table = log_table(rows)
     p = np.where(np.arange(rows) % 3, 0.004, 0.03)
     pq.write_table(table.append_column("p", pa.array(p)), path := tmp_path / "log.parquet")
@@ -163,11 +176,12 @@ def test_propensities_and_a_law_of_play_go_to_the_workers(ray: Any, tmp_path: Pa
 @pytest.mark.parametrize("unit", ["record", "user"])
 def test_a_cluster_counts_the_people_of_one_part(ray: Any, tmp_path: Path, unit: str) -> None:
     """By the numbers of rows in the whole log, whichever file and group they are in."""
-    table = log_table(150_000)
-    table = table.append_column("who", pa.array([f"user {i % 700}" for i in range(150_000)]))
+    rows = 9400
+    table = log_table(rows)
+    table = table.append_column("who", pa.array([f"user {i % 700}" for i in range(rows)]))
     paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
-    pq.write_table(table.slice(0, 70_000), paths[0], row_group_size=66_000)
-    pq.write_table(table.slice(70_000), paths[1], row_group_size=66_000)
+    pq.write_table(table.slice(0, 4400), paths[0], row_group_size=4200)
+    pq.write_table(table.slice(4400), paths[1], row_group_size=4200)
     part = Part("hold-out", 0.2, unit, "0123456789abcdef")
     columns = LogColumns.of(COLUMNS.names, "reward", "who" if unit == "user" else None, {})
     made = user_design(50_000) if unit == "user" else small_design(50_000)
@@ -175,7 +189,7 @@ def test_a_cluster_counts_the_people_of_one_part(ray: Any, tmp_path: Path, unit:
     work = work_on(paths, design, columns)
     assert on_ray(work) == collected(work_on(paths, design, columns))
     users = table["who"].to_pylist() if unit == "user" else None
-    assert work.statistic.records == part.mask(0, 150_000, users).sum()
+    assert work.statistic.records == part.mask(0, rows, users).sum()
 
 
 def test_it_goes_on_from_what_is_counted_and_others_go_on_from_it(
@@ -184,24 +198,25 @@ def test_it_goes_on_from_what_is_counted_and_others_go_on_from_it(
     work = work_on([log], DESIGN)
     with pytest.raises(KeyboardInterrupt):
         collected(work, stop_after=1)
-    assert work.counted == 65_536
+    assert work.counted == PIECE
 
     def stop() -> None:
-        if work.counted > 65_536:
+        if work.counted > PIECE:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         collect_on_ray(work, stop, silent)
-    assert 65_536 < work.counted < ROWS
+    assert PIECE < work.counted < ROWS
     assert collected(work) == expected
 
 
 def test_sums_per_user_come_together(ray: Any, tmp_path: Path) -> None:
     """A user's rounds lie in several parts of the file: they are shrunk together, at the end."""
-    table = log_table(200_000)
-    table = table.append_column("who", [[f"user-{i % 40}" for i in range(200_000)]])
-    pq.write_table(table, tmp_path / "log.parquet", row_group_size=70_000)
-    design = user_design(horizon=200_000, tau=5.0)
+    rows = 12_500
+    table = log_table(rows)
+    table = table.append_column("who", [[f"user-{i % 40}" for i in range(rows)]])
+    pq.write_table(table, tmp_path / "log.parquet", row_group_size=4400)
+    design = user_design(horizon=rows, tau=5.0)
     columns = LogColumns.of(("dose", "age", "weight"), "reward", "who", {})
     works = [work_on([tmp_path / "log.parquet"], design, columns) for _ in range(2)]
     assert on_ray(works[0]) == collected(works[1])
@@ -213,7 +228,7 @@ def test_a_damaged_file_is_named_by_the_worker_and_nothing_is_quoted(
     good = tmp_path / "a.parquet"
     bad = tmp_path / "b.parquet"
     pq.write_table(log_table(3000), good)
-    pq.write_table(log_table(200_000), bad, row_group_size=70_000, write_page_checksum=True)
+    pq.write_table(log_table(12_500), bad, row_group_size=4400, write_page_checksum=True)
     damage(bad, at=0.8)
     work = work_on([good, bad], DESIGN)
     with pytest.raises(InputError, match=r"b\.parquet cannot be read") as error:
@@ -230,7 +245,7 @@ def test_a_worker_that_dies_is_replaced_and_its_rows_count_once(
     def die_once(design: Any, columns: Any, span: Any, device: Any) -> dict[str, Any]:
         answer = count_span(design, columns, span, device)
         mark = tmp_path / str(span.start)
-        if span.start == 131_072 and not mark.exists():
+        if span.start == 2 * PIECE and not mark.exists():
             mark.touch()
             os.kill(os.getpid(), signal.SIGKILL)
         return answer
@@ -252,15 +267,20 @@ def test_when_no_worker_lives_it_is_said_and_the_rest_is_kept(ray: Any, log: Pat
     ) as error:
         on_ray(work, task=die, retries=0)
     assert "\n" not in str(error.value)
-    assert work.counted in (0, 131_072)
+    assert work.counted in (0, 2 * PIECE)
 
 
 @pytest.mark.slow
 def test_a_worker_of_the_command_line_is_killed_from_outside_and_replaced(
-    ray: Any, log: Path, expected: list[int], tmp_path: Path
+    ray: Any, tmp_path: Path
 ) -> None:
-    """As it is typed. What Ray says about the dead stays out of the result."""
-    save_partial(DESIGN.statistic(), tmp_path / "fit.partial", begun(log, tmp_path))
+    """As it is typed. What Ray says about the dead stays out of the result. The log is so long that
+    a busy worker can be found."""
+    rows = 400_000
+    design = small_design(horizon=rows)
+    pq.write_table(log_table(rows), log := tmp_path / "log.parquet", row_group_size=90_000)
+    expected = collected(work_on([log], design))
+    save_partial(design.statistic(), tmp_path / "fit.partial", begun(log, tmp_path, design))
     address = ray.get_runtime_context().gcs_address
     options = ["--engine", "ray", "--address", address, "--collect-only", "--json"]
     options += ["--out", str(tmp_path / "policy"), "--checkpoint", str(tmp_path / "fit.partial")]
@@ -279,8 +299,8 @@ def test_a_worker_of_the_command_line_is_killed_from_outside_and_replaced(
     told, errors = process.communicate()
     assert process.returncode == 0, errors
     assert not alive(killed)
-    assert json.loads(told)["rows"] == ROWS
-    assert total(load_partial(DESIGN, tmp_path / "fit.partial").statistic) == expected
+    assert json.loads(told)["rows"] == rows
+    assert total(load_partial(design, tmp_path / "fit.partial").statistic) == expected
 
 
 @pytest.mark.parametrize("scheme", ["", "ray://"])
@@ -302,11 +322,11 @@ def test_a_cluster_that_is_not_there_is_named_at_once(scheme: str) -> None:
         pass
 
 
-def begun(log: Path, folder: Path) -> dict[str, Any]:
+def begun(log: Path, folder: Path, design: Design) -> dict[str, Any]:
     """The notes of a fit that has its design and no rows yet."""
     (folder / "problem.toml").write_text(PROBLEM)
     spec = read_problem(folder / "problem.toml")
-    work = work_on([log], DESIGN)
+    work = work_on([log], design)
     run = RunOptions(horizon=spec.horizon)
     job = Job(spec.problem, COLUMNS, BUDGET, run=run, source=spec.text)
     return {"terms": job.terms} | work.notes()
@@ -367,6 +387,8 @@ def test_workers_need_no_opendp_and_nobody_else_needs_ray(log: Path) -> None:
         "from helpers import small_design\n"
         "from tacit.logs.worker import count_span, shipped\n"
         "import tacit.cli\n"
+        "import tacit.logs.columns\n"
+        f"tacit.logs.columns.MOST_ROWS = {PIECE}\n"
         f"design = small_design(horizon={ROWS})\n"
         "span, *_ = work_on([Path(sys.argv[2])], design).todo(split=True)\n"
         "print(int(count_span(shipped(design), COLUMNS, span, None)['records']))\n"
@@ -374,7 +396,7 @@ def test_workers_need_no_opendp_and_nobody_else_needs_ray(log: Path) -> None:
     command = [sys.executable, "-c", program, str(TESTS), str(log)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["131072"]
+    assert done.stdout.split() == [str(2 * PIECE)]
 
 
 # -- processes ------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner, Result
 
-from helpers import BUDGET, PROBLEM
+from helpers import BUDGET, COARSE, PROBLEM
 from log_data import NAMES, damage, log_table, touch
 from tacit import (
     Budget,
@@ -48,25 +48,26 @@ from tacit.logs import (
 from tacit.progress import silent
 from tacit.residual.refine import refine
 
-pytestmark = pytest.mark.usefixtures("coarse_tuning")
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 
 ROWS = 6000
-LONG = """
-import tacit.design.choices
-import tacit.logs.columns
-tacit.design.choices.COARSE_RANK = 30  # as by the fixture coarse_tuning
-tacit.design.choices.TUNING_POINTS = 512
-tacit.logs.columns.MOST_ROWS = 1024
-from tacit.cli import main
-main()
-"""
+# What the fixtures change in this process, in another one.
+CHANGED = COARSE | {"tacit.logs.columns.MOST_ROWS": 1024}
+LONG = "\n".join(
+    [f"import {path.rpartition('.')[0]}\n{path} = {value}" for path, value in CHANGED.items()]
+    + ["from tacit.cli import main", "main()"]
+)
 
-# Before it: a moment after every save, to be killed in.
-SLOW = """
-import time
+# Before it: killed as soon as a part of a pass is counted and saved, the first or a later one.
+DYING = """
+import os, signal
 from tacit.logs import Checkpoint
 save = Checkpoint.save
-Checkpoint.save = lambda *given: (save(*given), time.sleep(0.05))
+def save_and_die(checkpoint, work):
+    save(checkpoint, work)
+    if work.counted and bool(work.design.previous) == {later}:
+        os.kill(os.getpid(), signal.SIGKILL)
+Checkpoint.save = save_and_die
 """
 
 
@@ -235,28 +236,17 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Checkpoint, "forget", lambda checkpoint: None)
 
 
-def kill_under_way(command: list[str], checkpoint: Path, *, later: bool) -> None:
-    """Starts a fit and kills it as soon as a part of its pass is counted and saved."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while process.poll() is None:
-        if checkpoint.exists() and load_about(checkpoint)["counted"]:
-            with np.load(checkpoint) as file:
-                if later == ("design.previous_0_values" in file):
-                    break
-        time.sleep(0.005)
-    process.kill()
-    assert process.wait() == -signal.SIGKILL
-
-
 def test_kills_in_either_pass_change_nothing(study: Path, kept: None) -> None:
     """`python -m tacit_lab.benchmarks.resume` kills at twenty random moments."""
     rows = 20_000
     pq.write_table(log_table(rows), study / "a.parquet")
     killed = study / "killed.partial"
     options = ["--checkpoint", str(killed), "--save-every", "0"]
-    command = [sys.executable, "-c", SLOW + LONG, *typed(study, *options)]
     for later in (False, True):
-        kill_under_way(command, killed, later=later)
+        program = DYING.format(later=later) + LONG
+        command = [sys.executable, "-c", program, *typed(study, *options)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == -signal.SIGKILL, done.stderr
         counted = sum(spans[0][1] for spans in load_about(killed)["counted"].values())
         assert 0 < counted < rows + 4000
     fit(study, *options)

@@ -273,6 +273,9 @@ def test_many_rounds_get_more_landmarks() -> None:
 def test_the_trade_off_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tacit.planning import figure
 
+    monkeypatch.setattr("tacit.planning.simulation.POINTS", 512)  # it is to be drawn, not right
+    monkeypatch.setattr("tacit.planning.simulation.FUNCTIONS", (32, 32))
+    monkeypatch.setattr("tacit.planning.forecast.LEAST", 60)
     monkeypatch.setattr(figure, "EPSILONS", figure.EPSILONS[:2])
     monkeypatch.setattr(figure, "COLOURS", figure.COLOURS[:2])
     monkeypatch.setattr(figure, "_figure", cache(figure._figure))  # computed once

@@ -18,7 +18,7 @@ from tacit import InputError, Policy, Problem
 from tacit.play import EpsilonGreedy, as_baseline, as_law
 from tacit.policy import Blend, load
 
-pytestmark = pytest.mark.usefixtures("coarse_tuning")
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 
 N = 4000
 ALARM = 5.0  # standard deviations: a false alarm in 1.7 million runs

@@ -27,7 +27,7 @@ from tacit.report import Findings
 from tacit.report.formatting import percent
 from tacit.report.sentences import against_others
 
-pytestmark = pytest.mark.usefixtures("coarse_tuning")
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 
 N = 1500
 ALARM = 4.9  # standard errors: a false alarm in two million runs
@@ -227,6 +227,7 @@ def standard_errors(values: list[float]) -> float:
     return float(np.mean(values) / (np.std(values, ddof=1) / np.sqrt(len(values))))
 
 
+@pytest.mark.usefixtures("shipped_fits")
 def test_who_gets_another_action_is_better_off_as_often_as_is_promised() -> None:
     """In 70 studies of random worlds; a mean is off by `ALARM` of its standard errors in one of two
     million runs. With deviations ten times too small the promise is broken, and that is seen."""

@@ -25,7 +25,7 @@ from tacit.domains import Box, Categories
 from tacit.kernels import Joint, Matern
 from tacit.policy.health import Estimate
 
-pytestmark = pytest.mark.usefixtures("coarse_tuning")
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 
 N = 2000
 GOOD = ("ok", "same for all")

@@ -106,9 +106,13 @@ def without_layout() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def policy() -> Policy:
-    """Rewards that depend on the age and not on the weight."""
-    design = small_design(horizon=20_000, rank=40)
-    return design.statistic().add(*records(20_000)).simulate_release(np.random.default_rng(0))
+    """Rewards that depend on the age and not on the weight. That is to be learned, for which
+    coarse designs have too few points."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr("tacit.design.choices.POOL", 4096)
+        monkeypatch.setattr("tacit.design.building.CLIP_POINTS", 8192)
+        design = small_design(horizon=20_000, rank=40)
+        return design.statistic().add(*records(20_000)).simulate_release(np.random.default_rng(0))
 
 
 @pytest.fixture(scope="module")

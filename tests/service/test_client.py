@@ -26,6 +26,7 @@ from tacit.study import EpochStudy, Study
 from tacit_lab.loads.servers import free_port
 
 pytest_plugins = ["databases", "services"]
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 DEFAULT = {"x": 0.125}
 
 

@@ -27,6 +27,7 @@ from tacit.study import Study
 from tacit_lab.loads.servers import running, service
 
 pytest_plugins = ["databases", "services"]
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 PAGE = (ROOT / "docs" / "service.md").read_text()
 VISITOR = {"loyalty": 0.5, "days_away": 3.0, "device": "phone"}
 

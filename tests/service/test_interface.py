@@ -21,6 +21,7 @@ from tacit.service.service import CALLS
 from tacit.study import Study
 
 pytest_plugins = ["databases", "services"]
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 CHECKS = [
     not_a_server_error,
     status_code_conformance,
@@ -57,7 +58,7 @@ def test_every_answer_is_as_the_document_says(shop: Address) -> None:
         tested += 1
 
         @settings(
-            max_examples=15,
+            max_examples=10,
             deadline=None,
             derandomize=True,
             database=None,

@@ -20,6 +20,7 @@ from tacit.service.keys import Keys
 from tacit.study import Study
 
 pytest_plugins = ["databases", "services"]
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 VISIT = EvaluationContext(attributes={"c": 0.5, "browser": "lynx"})
 
 

@@ -13,6 +13,7 @@ from services import HERE, Address, Serving, make_shop
 from tacit.study import EpochStudy, Study
 
 pytest_plugins = ["databases", "services"]
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 
 
 def study_at(url: str) -> EpochStudy:

@@ -16,7 +16,7 @@ from sqlalchemy import event
 
 import tacit
 from databases import Urls, make_study
-from services import HERE, Address, Serving, make_shop
+from services import HERE, NO_TLS, Address, Serving, make_shop
 from tacit.core.database import connect
 from tacit.core.events import PermuteAndFlip
 from tacit.epochs import cohort_of
@@ -28,6 +28,7 @@ from tacit.service.worker import perform_work
 from tacit.study import EpochStudy, Study
 
 pytest_plugins = ["databases", "services"]
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 
 
 @pytest.fixture
@@ -194,7 +195,9 @@ def test_others_are_told_when_an_epoch_is_opened(shop: Address) -> None:
     for _ in range(20):
         shop.decide()
     heard: list[str] = []
-    with httpx.stream("GET", f"{shop.url}/v1/studies/shop/events", timeout=10) as stream:
+    with httpx.stream(
+        "GET", f"{shop.url}/v1/studies/shop/events", timeout=10, verify=NO_TLS
+    ) as stream:
         lines = stream.iter_lines()
         next(lines)
         study_of(shop).advance()
@@ -462,14 +465,14 @@ def test_without_keys_nobody_outside_is_let_in(sqlite_urls: Urls, serving: Servi
 
 def test_a_body_that_is_too_large_is_refused_however_it_is_sent(shop: Address) -> None:
     path = f"{shop.url}/v1/studies/shop/decisions"
-    assert httpx.post(path, content=b"x" * 10_000_000).status_code == 413
+    assert httpx.post(path, content=b"x" * 10_000_000, verify=NO_TLS).status_code == 413
 
     def chunks() -> Any:
         for _ in range(100):
             yield b"x" * 100_000
 
     with suppress(httpx.WriteError):  # the connection may be cut while it is sending
-        assert httpx.post(path, content=chunks()).status_code == 413
+        assert httpx.post(path, content=chunks(), verify=NO_TLS).status_code == 413
     assert shop.decide().status_code == 200
 
 

@@ -23,6 +23,7 @@ from tacit.study import Study
 from tacit.study.desk import Ask, Desk, Tell
 
 pytest_plugins = ["databases"]
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 STORED = TESTS / "stored"  # dumps of databases that earlier versions wrote
 
 

@@ -30,6 +30,7 @@ from tacit.core import Encoding, integer_weights, selection
 from tacit.core.budget import UNITS
 from tacit.core.selection import PAIRWISE, THETA_BITS, sensitivity
 
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 HERE = {"age": 61, "weight": 74}
 THERE = {"age": 30, "weight": 74}
 DESIGN = small_design()

@@ -28,6 +28,7 @@ from tacit.study import EpochStudy, Study
 from tacit.study.desk import Activate, Answer, Ask, Tell
 
 pytest_plugins = ["databases"]
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -31,6 +31,7 @@ from tacit.study.validation import RoundArms
 from witness import GAUSSIAN, watched
 
 pytest_plugins = ["databases"]
+pytestmark = pytest.mark.usefixtures("coarse_fits")
 
 FIRST = 20  # rounds of the first epoch
 ROUNDS = 30  # of the validation epoch

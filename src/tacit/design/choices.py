@@ -41,6 +41,7 @@ RANK_GROWTH = math.log10(2.0)
 ROUNDS_PER_LEVEL = 20
 COARSE_RANK = 150
 TUNING_POINTS = 2048
+POOL = 4096  # public points that landmarks are chosen among, at least
 FIRST_OF_TWO = 0.3  # of the budget
 
 
@@ -155,7 +156,7 @@ def choose_landmarks(problem: Problem, floor: float, rank: int, rng: np.random.G
     left out. At least 95 % of the kernel is explained even when there are so few rounds that
     nothing can be learned.
     """
-    pool = problem.public_points(max(4096, 6 * rank), rng)
+    pool = problem.public_points(max(POOL, 6 * rank), rng)
     chosen, _ = pivots(problem.k, pool, most=rank, tolerance=tolerance(floor), rng=rng)
     return pool[chosen]
 

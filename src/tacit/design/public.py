@@ -16,6 +16,10 @@ from tacit.residual.target import Residual
 
 # Means and standard deviations of rewards at joint points.
 Belief = Callable[[Floats], tuple[Floats, Floats]]
+# How many points moments are taken over: so many for each landmark, within these bounds.
+POINTS_PER_LANDMARK = 100
+LEAST_POINTS = 20_000
+MOST_POINTS = 200_000
 
 
 class PublicPoints:
@@ -62,7 +66,7 @@ class PublicPoints:
 def public_total(rank: int) -> int:
     """How many public points: the relative error of a rank x rank covariance from M points is about
     sqrt(rank / M)."""
-    return int(np.clip(100 * rank, 20_000, 200_000))
+    return int(np.clip(POINTS_PER_LANDMARK * rank, LEAST_POINTS, MOST_POINTS))
 
 
 def second_moment(

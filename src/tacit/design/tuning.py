@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit._typing import Floats
-from tacit.design.features import shrinkage
 
 TAUS = tuple(float(tau) for tau in np.geomspace(1.0, 1000.0, 13))
 CLIP_QUANTILE = 0.5
@@ -49,8 +48,9 @@ class PredictedRelease:
         T = horizon
         scale = np.sqrt(T * d + tau)
         q = Phi / scale
-        s = influence_quantile(q)
-        weight = shrinkage(q, s)[:, None]
+        norm = np.sqrt(np.vecdot(q, q))
+        s = _clip(norm)
+        weight = (s / np.maximum(norm, s))[:, None]  # min(1, s / |q|)
         qs = q * weight
         # q_s phi' = D^-1 (w phi phi'): a product of a matrix with itself takes half the time
         root = Phi * np.sqrt(weight)
@@ -97,7 +97,11 @@ def influence_quantile(q: Floats) -> float:
     landmark at all, as labels of which none is one: they add nothing, whatever the clip is. If they
     counted, and were more than half, the clip would be 0, and nobody would add anything.
     """
-    norm = np.linalg.norm(q, axis=1)
+    return _clip(np.linalg.norm(q, axis=1))
+
+
+def _clip(norm: Floats) -> float:
+    """The same, of norms of influences."""
     norm = norm[norm > NEGLIGIBLE * norm.max(initial=0.0)]
     if not norm.size:
         return 1.0  # nobody adds anything, and any clip will do

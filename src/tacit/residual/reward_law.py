@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -192,16 +193,14 @@ class ToldRewards:
         """
         reach = OPEN * self.mean_noise
         low = max(self.mean - reach, -1.0 + 1e-4)
-        high = min(self.mean + reach, 1.0 - 1e-4)
-        means, spreads = (
-            axis.ravel() for axis in np.meshgrid(np.linspace(low, max(high, low), MEANS), SPREADS)
-        )
+        high = max(min(self.mean + reach, 1.0 - 1e-4), low)
+        means, spreads = _beta_laws(low, high, MEANS)
         misfit = ((means - self.mean) / self.mean_noise) ** 2
         if self.mean_square is not None:
             squares = means**2 + spreads * (1.0 - means**2)
             misfit += ((squares - self.mean_square) / self.square_noise) ** 2
         if self.histogram is not None:
-            gaps = _hat_probabilities(means, spreads, NODES) - self.histogram
+            gaps = _beta_histograms(low, high, MEANS) - self.histogram
             misfit += np.sum(gaps**2, axis=1) / self.histogram_noise**2
         misfit -= 2.0 * np.where(spreads == SPREADS.max(), BINARY, 0.0)
         weights = np.exp(-0.5 * (misfit - misfit.min()))
@@ -212,6 +211,19 @@ class ToldRewards:
             RewardLaw.beta(float(means[i]), float(spreads[i])).corrected(self)
             for i in (best, *chosen.tolist())
         ]
+
+
+def _beta_laws(low: float, high: float, count: int) -> tuple[Floats, Floats]:
+    """The means and the spreads of the laws that are tried, between two means."""
+    means, spreads = np.meshgrid(np.linspace(low, high, count), SPREADS)
+    return means.ravel(), spreads.ravel()
+
+
+@lru_cache(maxsize=8)
+def _beta_histograms(low: float, high: float, count: int) -> Floats:
+    """Their histograms, which depend on nothing else. In a small study the noise leaves all means
+    open, so these are the same for every release; and each release asks for them more than once."""
+    return _hat_probabilities(*_beta_laws(low, high, count), NODES)
 
 
 def _shape(mean: Any, spread: Any) -> tuple[Any, Any]:
