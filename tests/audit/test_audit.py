@@ -451,7 +451,7 @@ def test_bad_input_gets_one_sentence_and_exit_code_2(
 
 def test_without_matplotlib_the_command_says_what_to_install() -> None:
     done = command("--plot", "a.png", code=2, before="import sys; sys.modules['matplotlib'] = None")
-    assert "pip install 'tacit[plot]'" in " ".join(done.stderr.split())
+    assert "pip install 'tacit-dp[plot]'" in " ".join(done.stderr.split())
 
 
 def test_help_states_both_confidences() -> None:

@@ -13,7 +13,7 @@ from tacit.errors import InputError, MissingExtraError, TacitError
 try:
     import httpx
 except ImportError:  # pragma: no cover
-    raise MissingExtraError("a client needs httpx: pip install 'tacit[client]'.") from None
+    raise MissingExtraError.of("clients", "httpx", "client") from None
 
 SERVICE = "service"
 DEFAULT = "default"
