@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from csv import Error as PlainError
 from importlib import import_module
 from typing import Any
 
@@ -40,8 +41,7 @@ def has_arrow() -> bool:
     return True
 
 
-def arrow_errors() -> tuple[type[Exception], ...]:
-    """What pyarrow raises at a damaged file; nothing where it is not installed."""
-    if not has_arrow():
-        return ()
-    return (pa.ArrowException,)
+def damage() -> tuple[type[Exception], ...]:
+    """What is raised at a damaged file, by pyarrow or where it is not installed by Python."""
+    own = (OSError, ValueError, PlainError)
+    return (*own, pa.ArrowException) if has_arrow() else own

@@ -8,14 +8,13 @@ format, whoever reads which part of a file, and in which order.
 
 from __future__ import annotations
 
-import csv as plain
 import mmap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice, pairwise
 from typing import Any
 
-from tacit.arrow import arrow_errors, csv, has_arrow, pa, parquet
+from tacit.arrow import csv, damage, has_arrow, pa, parquet
 from tacit.errors import InputError
 from tacit.logs.columns import LogColumns
 from tacit.logs.plain_csv import TextPiece, opened, rows_in, text_pieces
@@ -82,9 +81,9 @@ def readable(path: str) -> Iterator[None]:
     """Turns what a damaged file raises into one sentence that quotes no cell."""
     try:
         yield
-    except (*arrow_errors(), OSError, ValueError, plain.Error) as error:
-        if isinstance(error, InputError):
-            raise
+    except InputError:
+        raise
+    except damage() as error:
         raise unreadable(path, error) from None
 
 

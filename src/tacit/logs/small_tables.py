@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv as plain
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 
-from tacit.arrow import arrow_errors, csv, feather, has_arrow, pa, parquet
+from tacit.arrow import csv, damage, feather, has_arrow, pa, parquet
 from tacit.errors import InputError
 from tacit.logs.plain_csv import read_csv, write_csv
 
@@ -46,7 +45,9 @@ def read_table(path: str | Path) -> Any:
         raise InputError(f"there is no data file {path}.")
     try:
         table = _read(path)
-    except (*arrow_errors(), OSError, plain.Error) as error:
+    except InputError:
+        raise
+    except damage() as error:
         raise unreadable(path, error) from None
     if not len(next(iter(columns_of(table).values()), ())):
         raise InputError(f"{path} has no rows.")
@@ -88,9 +89,4 @@ def _read(path: str | Path) -> Any:
             return file.read()
     if kind == "ipc":
         return feather.read_table(path)
-    if has_arrow():
-        return csv.read_csv(path)
-    try:
-        return read_csv(path)
-    except ValueError as error:
-        raise unreadable(path, error) from None
+    return csv.read_csv(path) if has_arrow() else read_csv(path)
