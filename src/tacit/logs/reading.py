@@ -21,13 +21,14 @@ from tacit.logs.plain_csv import TextPiece, opened, rows_in, text_pieces
 from tacit.logs.small_tables import format_of, unreadable
 
 Batches = Iterator[Any]  # of pyarrow's RecordBatch
+Piece = Any  # pyarrow's Table, or where it is not installed a TextPiece
 BLOCK = 2**22  # bytes of CSV that are parsed at a time, and the longest row
 BUFFER = 2**20  # bytes of a Parquet column that are read at a time
 SHARE = 16  # pieces that are one reader's at most
 LARGE = 2**26  # bytes of an Arrow batch that is better not copied
 
 
-def pieces(path: str, columns: LogColumns, start: int, stop: int) -> Iterator[pa.Table | TextPiece]:
+def pieces(path: str, columns: LogColumns, start: int, stop: int) -> Iterator[Piece]:
     """Rows `start` to `stop`, where `start` begins a piece, for `LogColumns.cells`."""
     left = stop - start
     with readable(path):
@@ -87,9 +88,7 @@ def readable(path: str) -> Iterator[None]:
         raise unreadable(path, error) from None
 
 
-def _pieces(
-    path: str, columns: LogColumns, start: int, stop: int
-) -> Iterator[pa.Table | TextPiece]:
+def _pieces(path: str, columns: LogColumns, start: int, stop: int) -> Iterator[Piece]:
     """The rows to `stop`, and no others."""
     kind = format_of(path)
     if kind == "csv" and not has_arrow():
