@@ -1,9 +1,11 @@
 # Commands people type: make demo, make test, make check, make lab, make bench. CI types the same.
+# Before a release: make test-lowest and make dist.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+LOWEST := .venv-lowest
 
-.PHONY: demo test check lab bench clean
+.PHONY: demo test test-lowest check lab bench dist clean
 
 demo: $(VENV)/.demo
 	$(BIN)/tacit demo --out out/demo
@@ -14,6 +16,12 @@ test: export OPENBLAS_NUM_THREADS = 1
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/.test
 	$(BIN)/pytest -n 2 --dist worksteal
+
+# The same tests with the oldest versions that pyproject.toml allows. LOWEST_TESTS names fewer.
+test-lowest: export OPENBLAS_NUM_THREADS = 1
+test-lowest: export PYTHONDONTWRITEBYTECODE =
+test-lowest: $(LOWEST)/.test
+	$(LOWEST)/bin/pytest -n 2 --dist worksteal $(LOWEST_TESTS)
 
 check: $(VENV)/.check
 	$(BIN)/ruff check .
@@ -30,6 +38,13 @@ bench: $(VENV)/.test
 	$(BIN)/python -m tacit_lab.benchmarks.serving
 	$(BIN)/tacit bench
 	$(BIN)/pytest -m slow
+
+# What is uploaded, in dist/: tacit-dp as wheel and sources, tacit-dp-slim and tacit-lab as wheels.
+dist: $(VENV)/.test
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
+	cd slim && ../$(BIN)/python -m hatchling build -t wheel -d ../dist
+	cd lab && ../$(BIN)/python -m hatchling build -t wheel -d ../dist
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -52,5 +67,13 @@ $(VENV)/.check: $(BIN)/python pyproject.toml lab/pyproject.toml
 	$(BIN)/pip install --quiet --editable ".[test,check]" --editable lab
 	@touch $@
 
+# Of the requirements that are stated here the lowest versions; of theirs the newest.
+$(LOWEST)/.test: pyproject.toml lab/pyproject.toml
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/pip install --quiet uv
+	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct \
+	  --editable ".[test]" --editable lab
+	@touch $@
+
 clean:
-	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) out dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -14,7 +14,7 @@ ROOT = Path(tacit.__file__).parent
 # Each room may import from itself and from the rooms above it in this list. What is public (policy)
 # stands above what is private (statistic): it cannot even import it.
 ROOMS = [
-    ["_version", "_typing", "errors", "progress", "quiet"],
+    ["_version", "_typing", "arrow", "errors", "progress", "quiet"],
     ["core"],
     ["tables", "spec"],
     ["numerics"],

@@ -244,4 +244,4 @@ def test_without_scikit_learn_the_error_says_what_to_install() -> None:
     code = "import sys; sys.modules['sklearn'] = None; import tacit.sklearn"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "MissingExtraError" in done.stderr
-    assert "pip install 'tacit[sklearn]'" in done.stderr
+    assert "pip install 'tacit-dp[sklearn]'" in done.stderr

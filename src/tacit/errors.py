@@ -3,6 +3,10 @@
 No message contains a private value: a context, a reward, or how many of them were missing.
 """
 
+from __future__ import annotations
+
+DISTRIBUTION = "tacit-dp"  # what pip calls this package: `tacit` on the index is another project
+
 
 class TacitError(Exception):
     """The base class of every error that Tacit raises on purpose."""
@@ -39,6 +43,11 @@ class RequestConflictError(TacitError, RuntimeError):
 
 class MissingExtraError(TacitError, ImportError):
     """An optional dependency is not installed."""
+
+    @classmethod
+    def of(cls, use: str, package: str, extra: str) -> MissingExtraError:
+        """One sentence for everybody: what `use`, in the plural, needs, and how to get it."""
+        return cls(f"{use} need {package}: pip install '{DISTRIBUTION}[{extra}]'.")
 
 
 class PolicyWarning(UserWarning):

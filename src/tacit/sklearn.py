@@ -1,4 +1,4 @@
-"""A scikit-learn estimator: `PolicyLearner`. It needs the extra `tacit[sklearn]`."""
+"""A scikit-learn estimator: `PolicyLearner`. It needs the extra `tacit-dp[sklearn]`."""
 
 from __future__ import annotations
 
@@ -23,10 +23,7 @@ try:
     from sklearn.base import BaseEstimator
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError:
-    raise MissingExtraError(
-        "tacit.sklearn needs scikit-learn: install tacit[sklearn], for example with "
-        "pip install 'tacit[sklearn]'."
-    ) from None
+    raise MissingExtraError.of("estimators", "scikit-learn", "sklearn") from None
 
 
 class PolicyLearner(BaseEstimator):  # type: ignore[misc]

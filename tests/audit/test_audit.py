@@ -459,7 +459,7 @@ def test_without_matplotlib_the_command_says_what_to_install(
     monkeypatch.setattr(sys, "argv", ["tacit", "audit", "--plot", "a.png"])
     with pytest.raises(SystemExit, match="2"):
         main()
-    assert "pip install 'tacit[plot]'" in " ".join(capsys.readouterr().err.split())
+    assert "pip install 'tacit-dp[plot]'" in " ".join(capsys.readouterr().err.split())
 
 
 def test_help_states_both_confidences() -> None:

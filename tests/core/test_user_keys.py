@@ -115,7 +115,7 @@ PEOPLE: dict[str, list[Any]] = {
         complex("nan"),
         pd.NA,
         pd.NaT,
-        np.datetime64("NaT"),
+        np.datetime64("NaT", "ns"),
         np.ma.masked,
         pa.scalar(None),
         "",

@@ -229,7 +229,7 @@ def test_without_matplotlib_the_error_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     for write in (write_report, write_picture):
-        with pytest.raises(MissingExtraError, match=r"install tacit\[plot\]"):
+        with pytest.raises(MissingExtraError, match=r"install 'tacit-dp\[plot\]"):
             write(result, tmp_path / "missing.svg")
     assert not list(tmp_path.iterdir())
 
@@ -293,7 +293,7 @@ def test_the_command_without_matplotlib_prints_its_table_and_says_how_to_get_the
     assert done.exit_code == 0
     assert f"{result.private.reward:.3f}" in done.stdout
     assert "No report was written: figures need matplotlib" in done.stderr
-    assert "install tacit[plot]" in done.stderr
+    assert "install 'tacit-dp[plot]'" in done.stderr
     assert Policy.load(tmp_path / "policy").private
     assert not (tmp_path / "report.html").exists()
     told = json.loads(CliRunner().invoke(app, [*command, "--json"]).stdout)

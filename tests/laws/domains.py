@@ -63,7 +63,7 @@ ODD: list[Any] = [
     object(),
     datetime.date(2024, 1, 1),
     np.float32(0.25),
-    np.datetime64("NaT"),
+    np.datetime64("NaT", "ns"),
     np.complex64(1j),
 ]
 

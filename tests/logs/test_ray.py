@@ -82,7 +82,7 @@ def ray() -> Iterator[Any]:
     try:
         import ray
     except ImportError:
-        missing = "Ray is not installed: pip install 'tacit[ray]'"
+        missing = "Ray is not installed: pip install 'tacit-dp[ray]'"
         if os.environ.get("CI") == "true":
             pytest.fail(f"{missing}; CI tests it always.")
         pytest.skip(f"{missing}.")
@@ -374,7 +374,7 @@ def test_ray_is_asked_for_by_name_when_it_is_missing(
     monkeypatch: pytest.MonkeyPatch, log: Path
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingExtraError, match=r"install tacit\[ray\]"):
+    with pytest.raises(MissingExtraError, match=r"install 'tacit-dp\[ray\]"):
         on_ray(work_on([log], DESIGN))
 
 

@@ -190,7 +190,7 @@ def test_a_device_that_is_not_there_is_said_plainly(monkeypatch: pytest.MonkeyPa
     with pytest.raises(InputError, match="is not there"):
         designed().statistic(device="cuda:99")
     monkeypatch.setitem(__import__("sys").modules, "torch", None)
-    with pytest.raises(MissingExtraError, match=r"tacit\[torch\]"):
+    with pytest.raises(MissingExtraError, match=r"tacit-dp\[torch\]"):
         build_design(problem(), horizon=10, budget=BUDGET, rng=0, device="cpu")
 
 

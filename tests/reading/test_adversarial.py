@@ -110,7 +110,7 @@ CELLS: list[Any] = [
     np.bool_(True),
     np.str_("60"),
     np.bytes_(b"60"),
-    np.datetime64("NaT"),
+    np.datetime64("NaT", "ns"),
     np.datetime64("2024-01-01"),
     np.timedelta64(3, "D"),
     np.array(60.0),

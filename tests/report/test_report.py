@@ -244,7 +244,7 @@ def test_without_matplotlib_the_error_says_what_to_install(
     found: Findings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingExtraError, match=r"install tacit\[plot\]"):
+    with pytest.raises(MissingExtraError, match=r"install 'tacit-dp\[plot\]"):
         write_findings(found, tmp_path / "report.html")
     assert not list(tmp_path.iterdir())
 

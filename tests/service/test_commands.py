@@ -119,7 +119,7 @@ def test_a_missing_extra_is_named(sqlite_urls: Urls) -> None:
         check=False,
     )
     assert done.returncode == 2
-    assert "pip install 'tacit[serve]'" in done.stderr
+    assert "pip install 'tacit-dp[serve]'" in done.stderr
 
 
 def test_the_page_on_the_service_runs(

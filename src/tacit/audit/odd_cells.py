@@ -57,7 +57,7 @@ CELLS: tuple[Any, ...] = (
     complex("nan"),
     np.complex64(1j),
     np.longdouble("1e4000"),
-    np.datetime64("NaT"),
+    np.datetime64("NaT", "ns"),
     np.float16("inf"),
     np.str_("7"),
     np.ma.masked,

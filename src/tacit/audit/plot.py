@@ -1,4 +1,4 @@
-"""Claim against evidence, as a picture. Needs the extra tacit[plot]."""
+"""Claim against evidence, as a picture. Needs the extra tacit-dp[plot]."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from tacit._version import __version__
+from tacit._version import __version__, version_of
 from tacit.cli import db, keys, ledger, study
 from tacit.cli.audit import audit
 from tacit.cli.console import Json, emit, err, out
@@ -83,9 +83,7 @@ for _entry in sorted(entry_points(group="tacit.commands"), key=lambda entry: ent
 @app.command()
 def version(json: Json = False) -> None:
     """Print the versions of Tacit and of what the guarantee rests on."""
-    from importlib.metadata import version as installed
-
-    versions = {name: installed(name) for name in ("opendp", "numpy", "scipy", "sqlalchemy")}
+    versions = {name: version_of(name) for name in ("opendp", "numpy", "scipy", "sqlalchemy")}
     if json:
         emit({"tacit": __version__, "python": platform.python_version()} | versions)
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -64,11 +64,9 @@ def decide(
     replaced, but never the contexts themselves.
     """
     import numpy as np
-    import pyarrow as pa
-    import pyarrow.csv as arrow_csv
 
     from tacit.logs import read_table, write_table
-    from tacit.logs.small_tables import format_of
+    from tacit.logs.small_tables import columns_of, format_of
     from tacit.policy import Cautious, load
 
     if to is not None:
@@ -80,43 +78,59 @@ def decide(
     table = read_table(contexts)
     unread = chosen.unread(table)
     decisions = deciding.decide(table, strict=strict)
-    columns = {name: decisions[name] for name in decisions.column_names}
+    columns = {name: _plain(column) for name, column in columns_of(decisions).items()}
     low, high = chosen.problem.reward_range  # a Gaussian posterior knows no bounds, a reader does
-    columns["expected_reward"] = pa.array(np.clip(chosen.mean(decisions, table), low, high))
-    columns["std"] = pa.array(chosen.std(decisions, table))
+    columns["expected_reward"] = np.clip(chosen.mean(decisions, table), low, high).tolist()
+    columns["std"] = chosen.std(decisions, table).tolist()
     if chosen.problem.advantage:
-        columns["advantage"] = pa.array(chosen.advantage(decisions, table))
-        columns["advantage_std"] = pa.array(chosen.advantage_std(decisions, table))
+        columns["advantage"] = chosen.advantage(decisions, table).tolist()
+        columns["advantage_std"] = chosen.advantage_std(decisions, table).tolist()
     changed = deciding.changed(table).tolist() if isinstance(deciding, Cautious) else None
     if changed is not None:
-        columns["changed"] = pa.array(changed)
+        columns["changed"] = changed
     if any(unread):
-        columns["unread"] = pa.array([", ".join(names) for names in unread])
-    answer = pa.table(
-        {name: table[name] for name in table.column_names if name not in columns} | columns
-    )
+        columns["unread"] = [", ".join(names) for names in unread]
+    given = {name: cells for name, cells in columns_of(table).items() if name not in columns}
+    answer = given | columns
     if to is not None:
         write_table(answer, to)
     if json:
         said = {
             "private": deciding.private,
             "verdict": chosen.health().verdict,
-            "rows": answer.num_rows,
+            "rows": len(unread),
             "rows_with_unread_values": sum(map(bool, unread)),
         }
         if changed is not None:
             said["rows_changed"] = sum(changed)
-        emit(said | {"decisions": answer.select(list(columns)).to_pylist()})
+        rows = zip(*columns.values(), strict=True)
+        emit(said | {"decisions": [dict(zip(columns, row, strict=True)) for row in rows]})
     elif to is not None:
-        err.print(f"{answer.num_rows} decisions written to {to}")
+        err.print(f"{len(unread)} decisions written to {to}")
     else:
-        arrow_csv.write_csv(answer, sys.stdout.buffer)
+        _print(answer)
     if isinstance(deciding, Cautious) and changed is not None:
         _say_changed(deciding, changed)
     if any(unread):
         _say_unread(unread)
     if not deciding.private:
         err.print("[bold red]This policy is NOT private: it was made with a seed.[/bold red]")
+
+
+def _plain(column: Any) -> list[Any]:
+    """Cells of Python's own types, whoever made the column."""
+    return column.to_pylist() if hasattr(column, "to_pylist") else column.tolist()
+
+
+def _print(answer: dict[str, Any]) -> None:
+    """As CSV, to standard output."""
+    from tacit.arrow import csv, has_arrow, pa
+    from tacit.logs.plain_csv import write_csv
+
+    if has_arrow():
+        csv.write_csv(pa.table(answer), sys.stdout.buffer)
+    else:
+        write_csv(answer, sys.stdout)
 
 
 def _careful(

@@ -60,9 +60,7 @@ def serve(
     try:
         from tacit.service.running import Listening, make_service, server
     except ImportError as error:
-        raise MissingExtraError(
-            f"tacit serve needs {error.name}: pip install 'tacit[serve]'."
-        ) from None
+        raise MissingExtraError.of("services", error.name or "more packages", "serve") from None
 
     listening = Listening(host, port, certificate, private_key, most_bytes, behind_proxy)
     service = make_service(studies or [], policy or [], listening)

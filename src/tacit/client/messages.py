@@ -8,12 +8,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from tacit.errors import InputError, MissingExtraError, TacitError
+import httpx
 
-try:
-    import httpx
-except ImportError:  # pragma: no cover
-    raise MissingExtraError("a client needs httpx: pip install 'tacit[client]'.") from None
+from tacit.errors import InputError, TacitError
 
 SERVICE = "service"
 DEFAULT = "default"

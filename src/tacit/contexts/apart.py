@@ -14,6 +14,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.arrow import has_arrow
+
 ARRAYS_INSIDE = ("_pa_array", "_data", "_ndarray", "_codes")  # of pandas' own kinds of columns
 ROWS = (list, dict, np.ndarray)  # what a row of a list may be, by its type
 # Steps in which NumPy may find out whether two arrays overlap. If that is not enough, they count as
@@ -104,13 +106,21 @@ def _places(column: Any) -> Iterator[Any]:
         yield column
     elif hasattr(column, "get_chunks"):  # polars
         for chunk in column.get_chunks():
-            yield from _cells(chunk.to_arrow(compat_level=_newest()))
+            yield from _chunk(chunk)
     elif hasattr(column, "buffers") or hasattr(column, "chunks"):  # Arrow
         for chunk in getattr(column, "chunks", [column]):
             yield from _cells(chunk)
     elif hasattr(column, "array"):  # pandas
         for name in ARRAYS_INSIDE:
             yield from _column(getattr(column.array, name, None))
+
+
+def _chunk(chunk: Any) -> Iterator[NDArray[Any]]:
+    """The memory of a chunk of polars; without pyarrow, of numbers only."""
+    if has_arrow():
+        yield from _cells(chunk.to_arrow(compat_level=_newest()))
+    else:
+        yield chunk.to_numpy(allow_copy=False)
 
 
 def _newest() -> Any:

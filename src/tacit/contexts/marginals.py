@@ -17,7 +17,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
 from tacit._typing import Floats, Rng
 from tacit.contexts.cells import Cells, Integers
@@ -239,6 +238,9 @@ def _tree(
 ) -> list[int]:
     """The parent of each column, -1 for none: the spanning forest of the strongest dependences
     among those that clearly exceed the noise."""
+    # Late: serving a policy does not need it.
+    from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
+
     columns = len(coarse)
     strength = np.zeros((columns, columns))
     for (i, j), table in tables.items():

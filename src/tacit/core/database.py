@@ -20,7 +20,7 @@ from sqlalchemy import Connection, Engine, Table, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError
 
-from tacit.errors import InputError, StateError
+from tacit.errors import DISTRIBUTION, InputError, StateError
 
 BUSY_SECONDS = 60
 LONGEST_PAUSE = 0.5
@@ -63,8 +63,8 @@ def connect(url: str, create: bool = True) -> Engine:
             engine = _server(parsed)
     except (ImportError, ArgumentError) as error:
         raise InputError(
-            f"no driver for {parsed.drivername!r} is installed: for PostgreSQL install "
-            "tacit[postgres]."
+            f"no driver for {parsed.drivername!r} is installed: for PostgreSQL pip install "
+            f"'{DISTRIBUTION}[postgres]'."
         ) from error
     _close_with(engine)
     return engine

@@ -4,6 +4,7 @@ are marked as not private."""
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from tacit.core.budget import GAUSSIAN, ZCDP
 from tacit.core.events import ROUNDING_SCALE, Gaussian, price
-from tacit.errors import InputError
+from tacit.errors import DISTRIBUTION, InputError, MissingExtraError
 
 
 def gaussian_scale(sensitivity: int, rho: float, measure: str = GAUSSIAN) -> float:
@@ -27,6 +28,19 @@ def gaussian_scale(sensitivity: int, rho: float, measure: str = GAUSSIAN) -> flo
     while price(Gaussian(sensitivity, scale), measure) > Fraction(rho):
         scale = math.nextafter(scale, math.inf)
     return scale
+
+
+def require_opendp(stored: Callable[[], bytes | None]) -> None:
+    """Fails where there is no source of noise, before anything is charged for it. What was drawn
+    before, and is `stored`, needs none."""
+    try:
+        import opendp.measurements  # noqa: F401
+    except ImportError:
+        if stored() is None:
+            raise MissingExtraError(
+                "releases need OpenDP, which a slim installation lacks: pip install "
+                f"{DISTRIBUTION}."
+            ) from None
 
 
 def gaussian_measurement(size: int, scale: float) -> Any:

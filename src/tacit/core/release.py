@@ -14,7 +14,12 @@ from tacit.core.contribution import Encoding
 from tacit.core.curve import gaussian_epsilon
 from tacit.core.events import Gaussian, price
 from tacit.core.ledger import Ledger
-from tacit.core.noise import discrete_gaussian, gaussian_scale, simulated_gaussian
+from tacit.core.noise import (
+    discrete_gaussian,
+    gaussian_scale,
+    require_opendp,
+    simulated_gaussian,
+)
 from tacit.core.parts import Part
 from tacit.core.sums import PrivateSum
 
@@ -85,6 +90,7 @@ def release_gaussian(
     `about` is public and becomes part of the request: the same id with another `about` is refused.
     The sum of a cohort is charged to that cohort's account.
     """
+    require_opendp(lambda: ledger.stored(request))
     measure = ledger.account(total.cohort).measure
     event = release_event(total.encoding, budget, measure)
     # The guarantee is stated by the curve of Gaussian noise. Where the account counts in zCDP, the

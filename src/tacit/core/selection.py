@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from tacit.core.contribution import Encoding
 from tacit.core.events import Exponential, PermuteAndFlip
 from tacit.core.ledger import Ledger
+from tacit.core.noise import require_opendp
 from tacit.core.sums import PrivateSum
 from tacit.errors import InputError
 
@@ -157,6 +158,7 @@ def release_choice(
     A pure budget pays for permute-and-flip, any other for the exponential mechanism, which composes
     better.
     """
+    require_opendp(lambda: ledger.stored(request))
     mechanism = PermuteAndFlip if ledger.budget.pure else Exponential
     event = mechanism(checked(epsilon))
     delta = sensitivity(theta, total.encoding)

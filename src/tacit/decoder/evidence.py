@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import minimize, minimize_scalar
 
 from tacit._typing import Floats
 from tacit.kernels import Kernel
@@ -117,6 +116,8 @@ class Evidence:
 
         `start` is a point to search from, as logarithms.
         """
+        from scipy.optimize import minimize  # late: serving a policy does not need it
+
         centre = np.log([SCALE_GUESS, *lengthscales(kernel)])
         width = np.array([SCALE_WIDTH] + [LENGTH_WIDTH] * (len(centre) - 1))
 
@@ -141,6 +142,8 @@ class Evidence:
     def fit_bumps(self, kernel: Kernel, lengths: Floats, P: Floats) -> Fit:
         """Sums of bumps with these lengthscales, whose prior is centred at those of `kernel`; of
         the scales the one that explains the release best."""
+        from scipy.optimize import minimize_scalar  # late: serving a policy does not need it
+
         bump = with_lengthscales(kernel, lengths.tolist())
         S = self.M @ bump_covariance(bump, self.U, P) @ self.M.T
         fixed = self.level.covariance + np.eye(len(S))

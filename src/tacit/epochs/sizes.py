@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from scipy.optimize import brentq
-
 from tacit.errors import InputError
 
 # The share of the first epoch, by the number of epochs. `tacit plan --epochs` compares others.
@@ -51,6 +49,8 @@ def epoch_sizes(horizon: int, epochs: Any) -> list[int]:
 
 def _ratio(total: float, epochs: int) -> float:
     """Of each epoch to the one before it, if all of them are `total` times the first one."""
+
+    from scipy.optimize import brentq  # late: serving a policy does not need it
 
     def left(ratio: float) -> float:
         return total - sum(ratio**i for i in range(epochs))

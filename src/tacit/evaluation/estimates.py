@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
 from tacit.errors import InputError
@@ -102,6 +101,8 @@ def deviations(level: float, known: float, sampling: float, unsure: float) -> fl
 
     Without that error it would be the quantile of a normal law, and it is never less.
     """
+    from scipy.optimize import brentq  # late: serving a policy does not need it
+
     tail = 0.5 + level / 2
     least = float(ndtri(tail))
     total = known + sampling

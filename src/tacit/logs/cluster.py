@@ -78,7 +78,7 @@ def import_ray() -> Any:
     try:
         import ray
     except ImportError:
-        raise MissingExtraError("the engine ray needs Ray: install tacit[ray].") from None
+        raise MissingExtraError.of("fits on a cluster", "Ray", "ray") from None
     return ray
 
 

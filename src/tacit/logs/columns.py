@@ -6,14 +6,14 @@ reading them raises nothing, and each is read by itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.types as kinds
-
+from tacit.arrow import kinds, pa
 from tacit.errors import InputError
+from tacit.logs.plain_csv import TextPiece
 
 CELLS = 2**21  # per piece: 16 MiB of numbers
 MOST_ROWS = 2**16
@@ -72,27 +72,11 @@ class LogColumns:
         fits = max(CELLS // len(self.called), LEAST_ROWS)
         return min(MOST_ROWS, 1 << (fits.bit_length() - 1))
 
-    def check(self, path: str, schema: pa.Schema, named: bool = True) -> None:
-        """Fails unless the file has every column once, of a type that can be meant.
-
-        With `named=False` the names may be a first row of data that lacks a header, and are not
-        quoted.
-        """
+    def check(self, path: str, schema: pa.Schema) -> None:
+        """Fails unless the file has every column once, of a type that can be meant."""
+        self.check_names(path, schema.names)
         for column in self.in_file:
-            found = schema.get_all_field_indices(column)
-            if not found:
-                have = " in its first line"
-                if named:
-                    have = f": it has {', '.join(schema.names)}"
-                raise InputError(
-                    f"{path} has no column {column!r}{have}; say which one it is by --column "
-                    "NAME=COLUMN, in Python by RunOptions(columns={name: column})."
-                )
-            if len(found) > 1:
-                raise InputError(
-                    f"{path} has {len(found)} columns {column!r}: rename or drop all but one."
-                )
-            kind = schema.field(found[0]).type
+            kind = schema.field(column).type
             ids = self.user is not None and column == self.called[self.user]
             if not _readable(kind, ids):
                 raise InputError(
@@ -100,14 +84,37 @@ class LogColumns:
                     "expected: convert it first, a time to a number of days for example."
                 )
 
+    def check_names(self, path: str, names: Sequence[str], named: bool = True) -> None:
+        """Fails unless the file has every column once.
+
+        With `named=False` the names may be a first row of data that lacks a header, and are not
+        quoted.
+        """
+        for column in self.in_file:
+            found = names.count(column)
+            if not found:
+                have = " in its first line"
+                if named:
+                    have = f": it has {', '.join(names)}"
+                raise InputError(
+                    f"{path} has no column {column!r}{have}; say which one it is by --column "
+                    "NAME=COLUMN, in Python by RunOptions(columns={name: column})."
+                )
+            if found > 1:
+                raise InputError(
+                    f"{path} has {found} columns {column!r}: rename or drop all but one."
+                )
+
     def table(self, read: pa.Table) -> pa.Table:
         """A piece under the problem's own names, its cells as plain numbers or text."""
         plain = {column: _plain(read[column]) for column in self.in_file}
         return pa.table({name: plain[column] for name, column in self.called.items()})
 
-    def cells(self, piece: pa.Table) -> dict[str, Any]:
+    def cells(self, piece: pa.Table | TextPiece) -> dict[str, Any]:
         """The columns of a piece, numbers as they are and text in lists, whose type says nothing:
         the text of a CSV may spell numbers. Whether the file's own types fit is checked once."""
+        if isinstance(piece, TextPiece):
+            return {name: piece.columns[column] for name, column in self.called.items()}
         columns = {}
         for name in piece.column_names:
             column = piece[name]
@@ -118,7 +125,7 @@ class LogColumns:
 def _readable(kind: pa.DataType, ids: bool) -> bool:
     if kinds.is_dictionary(kind):
         kind = kind.value_type
-    return _is_number(kind) or kind in _BYTES or (ids and _is_bytes(kind))
+    return _is_number(kind) or kind in _bytes_of() or (ids and _is_bytes(kind))
 
 
 def _is_number(kind: pa.DataType) -> bool:
@@ -157,7 +164,7 @@ def _chunk(array: pa.Array) -> pa.Array:
 
 def _checked(array: pa.Array) -> pa.Array:
     """Sound, with text as bytes: they need not be UTF-8."""
-    for text, as_bytes in _BYTES.items():
+    for text, as_bytes in _bytes_of().items():
         if array.type == text:
             array = array.view(as_bytes)
     array.validate(full=True)
@@ -177,8 +184,11 @@ def _text(array: pa.Array) -> pa.Array:
         return pa.array(cells, pa.large_string())
 
 
-_BYTES = {
-    pa.string(): pa.binary(),
-    pa.large_string(): pa.large_binary(),
-    pa.string_view(): pa.binary_view(),
-}
+@cache
+def _bytes_of() -> dict[Any, Any]:
+    """Types of text, and those of the same bytes."""
+    return {
+        pa.string(): pa.binary(),
+        pa.large_string(): pa.large_binary(),
+        pa.string_view(): pa.binary_view(),
+    }

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as parquet
-
+from tacit.arrow import pa, parquet
 from tacit.domains.schema import UNKNOWN, kinds_of
 from tacit.errors import InputError
 from tacit.logs.columns import LogColumns

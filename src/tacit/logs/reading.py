@@ -11,29 +11,28 @@ from __future__ import annotations
 import mmap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
+from itertools import islice, pairwise
+from typing import Any
 
-import pyarrow as pa
-import pyarrow.csv as csv
-import pyarrow.parquet as parquet
-
+from tacit.arrow import csv, damage, has_arrow, pa, parquet
 from tacit.errors import InputError
 from tacit.logs.columns import LogColumns
+from tacit.logs.plain_csv import TextPiece, opened, rows_in, text_pieces
 from tacit.logs.small_tables import format_of, unreadable
 
-Batches = Iterator[pa.RecordBatch]
+Batches = Iterator[Any]  # of pyarrow's RecordBatch
+Piece = Any  # pyarrow's Table, or where it is not installed a TextPiece
 BLOCK = 2**22  # bytes of CSV that are parsed at a time, and the longest row
 BUFFER = 2**20  # bytes of a Parquet column that are read at a time
 SHARE = 16  # pieces that are one reader's at most
 LARGE = 2**26  # bytes of an Arrow batch that is better not copied
 
 
-def pieces(path: str, columns: LogColumns, start: int, stop: int) -> Iterator[pa.Table]:
-    """Rows `start` to `stop`, where `start` begins a piece, under the problem's own names."""
+def pieces(path: str, columns: LogColumns, start: int, stop: int) -> Iterator[Piece]:
+    """Rows `start` to `stop`, where `start` begins a piece, for `LogColumns.cells`."""
+    left = stop - start
     with readable(path):
-        left = stop - start
-        for table in _exactly(_OPEN[format_of(path)](path, columns, start), columns.piece):
-            piece = columns.table(table.slice(0, left))
+        for piece in _pieces(path, columns, start, stop):
             left -= piece.num_rows
             yield piece
             if not left:
@@ -55,6 +54,9 @@ def count_rows(path: str, columns: LogColumns) -> int:
         if kind == "ipc":
             _, file = _open_ipc(path, columns, columns.in_file[:1])
             return sum(file.get_batch(i).num_rows for i in range(file.num_record_batches))
+        if not has_arrow():
+            _check_plain(path, columns)
+            return rows_in(path)
         return sum(batch.num_rows for batch in _csv(path, columns, 0))
 
 
@@ -80,10 +82,42 @@ def readable(path: str) -> Iterator[None]:
     """Turns what a damaged file raises into one sentence that quotes no cell."""
     try:
         yield
-    except (pa.ArrowException, OSError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
+    except InputError:
+        raise
+    except damage() as error:
         raise unreadable(path, error) from None
+
+
+def _pieces(path: str, columns: LogColumns, start: int, stop: int) -> Iterator[Piece]:
+    """The rows to `stop`, and no others."""
+    kind = format_of(path)
+    if kind == "csv" and not has_arrow():
+        _check_plain(path, columns)
+        yield from _plain(path, columns, start, stop)
+        return
+    left = stop - start
+    for table in _exactly(_OPEN[kind](path, columns, start), columns.piece):
+        yield columns.table(table.slice(0, left))
+        left -= table.num_rows
+        if left <= 0:
+            return
+
+
+def _check_plain(path: str, columns: LogColumns) -> None:
+    with opened(path) as (names, _):
+        columns.check_names(path, names, named=False)
+
+
+def _plain(path: str, columns: LogColumns, start: int, stop: int) -> Iterator[TextPiece]:
+    left = stop - start
+    for piece in text_pieces(path, columns.in_file, start, columns.piece):
+        if piece.num_rows > left:
+            cut = {name: list(islice(cells, left)) for name, cells in piece.columns.items()}
+            piece = TextPiece(cut, left)
+        yield piece
+        left -= piece.num_rows
+        if not left:
+            return
 
 
 def _exactly(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
@@ -169,9 +203,7 @@ def _csv(path: str, columns: LogColumns, start: int) -> Batches:
         "parse_options": csv.ParseOptions(newlines_in_values=True),
     }
     with csv.open_csv(path, **options) as file:
-        columns.check(
-            path, pa.schema([(name, pa.string()) for name in file.schema.names]), named=False
-        )
+        columns.check_names(path, file.schema.names, named=False)
     as_bytes = csv.ConvertOptions(
         include_columns=columns.in_file,
         column_types={name: pa.binary() for name in columns.in_file},

@@ -69,7 +69,7 @@ def _config() -> Any:
     try:
         from alembic.config import Config
     except ImportError:
-        raise MissingExtraError("an upgrade needs Alembic: pip install 'tacit[serve]'.") from None
+        raise MissingExtraError.of("upgrades of databases", "Alembic", "serve") from None
     config = Config()
     config.set_main_option("script_location", str(HERE))
     config.set_main_option("path_separator", "os")

@@ -89,7 +89,7 @@ def engine(device: str | Engine | None) -> Engine:
     try:
         import torch
     except ImportError:
-        raise MissingExtraError(f"device {device!r} needs PyTorch: install tacit[torch].") from None
+        raise MissingExtraError.of(f"devices such as {device!r}", "PyTorch", "torch") from None
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError):

@@ -47,7 +47,7 @@ def _figure(plan: Plan) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise MissingExtraError("figures need matplotlib: install tacit[plot].") from None
+        raise MissingExtraError.of("figures", "matplotlib", "plot") from None
     figure = Figure(figsize=(11, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
     rounds = [max(10, round(float(t))) for t in plan.horizon * np.geomspace(0.1, 10, 7)]

@@ -72,10 +72,7 @@ def drawing() -> Iterator[None]:
     try:
         import matplotlib
     except ImportError:
-        raise MissingExtraError(
-            "figures need matplotlib, which is not installed: install tacit[plot], for example "
-            "with pip install 'tacit[plot]'."
-        ) from None
+        raise MissingExtraError.of("figures", "matplotlib", "plot") from None
     with matplotlib.rc_context(STYLE):
         yield
 

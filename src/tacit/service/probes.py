@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version as installed
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tacit._version import __version__
+from tacit._version import __version__, version_of
 from tacit.service.calls import Answered, Call, answer
 from tacit.service.problems import UnavailableError
 from tacit.service.schemas import Ready, VersionAnswer
@@ -39,7 +38,7 @@ async def metrics(service: Service, request: Request, _body: Any) -> Answered:
 
 async def version(service: Service, request: Request, _body: Any) -> Answered:
     """Versions of what the guarantee rests on."""
-    return answer(VersionAnswer(__version__, "v1", installed("opendp")))
+    return answer(VersionAnswer(__version__, "v1", version_of("opendp")))
 
 
 async def openapi(service: Service, request: Request, _body: Any) -> Answered:

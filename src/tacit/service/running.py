@@ -72,7 +72,7 @@ def server(service: Service, listening: Listening) -> Any:
     try:
         import uvicorn
     except ImportError:
-        raise MissingExtraError("a service needs uvicorn: pip install 'tacit[serve]'.") from None
+        raise MissingExtraError.of("services", "uvicorn", "serve") from None
     if (listening.certificate is None) != (listening.private_key is None):
         raise InputError("TLS takes a certificate and its private key: pass both, or neither.")
     logging.getLogger("tacit.service").setLevel(logging.INFO)

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
+from tacit.arrow import pa
+from tacit.arrow import parquet as pq
 from tacit.errors import InputError
 from tacit.problem import Problem
 from tacit.study.epoch_store import EpochRow, joint_points, rewards_of
@@ -25,6 +25,7 @@ def write_rounds(
     On continuous actions a decision is a single action, which has no density: its propensity is
     infinite, and only rounds that explored say anything to `tacit fit --propensity`.
     """
+    _require_arrow()
     target = Path(path)
     if target.exists():
         raise InputError(f"{target} exists already: choose another file.")
@@ -41,6 +42,11 @@ def write_rounds(
         target.unlink(missing_ok=True)  # half a file would be in the way of the next attempt
         raise
     return target
+
+
+def _require_arrow() -> None:
+    """Says what is missing before a file is made."""
+    _ = pa.table
 
 
 def _write(file: BinaryIO, tables: Iterable[pa.Table]) -> None:

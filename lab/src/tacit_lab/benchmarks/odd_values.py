@@ -91,7 +91,7 @@ CELLS: list[Any] = [
     1 + 2j, 0j, 60 + 0j, complex(math.nan, 0), np.complex64(1j), np.complex128(1e308),
     # scalars of NumPy
     np.float16(6e4), np.float32(3e38), np.longdouble("1e4000"), np.int8(-128), np.uint64(2**64 - 1),
-    np.bool_(True), np.str_("60"), np.bytes_(b"60"), np.datetime64("NaT"),
+    np.bool_(True), np.str_("60"), np.bytes_(b"60"), np.datetime64("NaT", "ns"),
     np.datetime64("2024-01-01", "ns"), np.timedelta64(3, "D"), np.ma.masked,
     np.ma.array(60.0, mask=True), np.array(60.0), np.array(1j), np.array(None, dtype=object),
     # numbers and dates of the standard library
