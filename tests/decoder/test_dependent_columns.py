@@ -69,7 +69,7 @@ def test_taking_them_for_independent_would_show(
     passes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tacit.decoder.decoding.GAINS", ())
-    assert error(learned(alike=True, passes=passes), alike=True) > 0.8
+    assert error(learned(alike=True, passes=passes), alike=True) > 0.5
 
 
 def test_independent_columns_are_read_as_before(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,7 +42,7 @@ def dense(
             block = retention ** abs(i - j) * stationary
             # The last level has variance 1, and each earlier one is a step of a random walk off.
             steps = min(n - 1 - i, n - 1 - j)
-            block[-1, -1] = 1.0 + steps * (1.0 - retention**2) * prior.level_variance
+            block[-1, -1] = 1.0 + steps * (1.0 - retention**2) * prior.scale
             joint[i * size : (i + 1) * size, j * size : (j + 1) * size] = block
     A = np.zeros((n * size, n * size))
     for i, each in enumerate(observed):
@@ -58,7 +58,7 @@ def dense(
 def test_epochs_of_a_changing_world_are_read_as_their_joint_law_says(retention: float) -> None:
     rng = np.random.default_rng(0)
     root = rng.normal(size=(SIZE, SIZE))
-    prior = Prior(root @ root.T, 0.3)
+    prior = Prior(Matern(2.5, 0.3), 0.3, root @ root.T)
     observed = [random_observation(rng) for _ in range(3)]
     mean, covariance, density = dense(observed, retention, prior)
 
@@ -77,8 +77,9 @@ def test_epochs_of_a_changing_world_are_read_as_their_joint_law_says(retention: 
 
 def test_nothing_is_known_of_a_world_that_is_another_one() -> None:
     seen = random_observation(np.random.default_rng(1))
-    assert carried(seen, 1.0, Prior(np.eye(SIZE), 0.1)) is seen
-    assert np.allclose(carried(seen, 0.0, Prior(np.eye(SIZE), 0.1)).A[:, :-1], 0.0)
+    prior = Prior(Matern(2.5, 0.3), 0.1, np.eye(SIZE))
+    assert carried(seen, 1.0, prior) is seen
+    assert np.allclose(carried(seen, 0.0, prior).A[:, :-1], 0.0)
 
 
 @pytest.mark.parametrize("gain", [1.0, 2.5])
@@ -139,6 +140,15 @@ def test_a_world_that_stays_is_not_said_to_change() -> None:
     course = play_worlds([0.0, 0.0, 0.0])
     assert [policy.posterior.retention for policy in course.policies] == [1.0, 1.0, 1.0]
     assert value(course, 2, 0.0) > 0.85
+
+
+def test_a_new_world_is_a_draw_from_the_prior_of_the_old_one() -> None:
+    """Otherwise it could be flat, which explains an epoch that plays nothing but good actions, and
+    all that was learned before would be forgotten."""
+    course = play_worlds([0.0, 0.0, 0.4])
+    stays, changed = course.policies[1:]
+    assert changed.posterior.retention < 0.8
+    assert changed.posterior.scale > 0.2 * stays.posterior.scale
 
 
 def test_the_design_of_an_epoch_is_the_same_after_it_was_written_down() -> None:

@@ -14,6 +14,7 @@ from tacit.epochs import Learned, Shares, learn_from
 from tacit.epochs.spread import (
     MORE,
     PRICE,
+    PRICE_LAST,
     SPREADS,
     UNKNOWN,
     choose_spread,
@@ -49,15 +50,17 @@ def linear(least: float, slope: float) -> Callable[[float], float]:
     return lambda spread: least + slope * spread
 
 
-@given(st.floats(0.0, 1.5), st.floats(0.0, 1.0))
-def test_the_widest_spread_is_taken_whose_price_is_small(least: float, slope: float) -> None:
+@given(st.floats(0.0, 1.5), st.floats(0.0, 1.0), st.sampled_from([0.0, 1.0]))
+def test_the_widest_spread_is_taken_whose_price_is_small(
+    least: float, slope: float, later: float
+) -> None:
     regret = linear(least, slope)
-    chosen = choose_spread(regret)
-    if least > UNKNOWN:
+    chosen = choose_spread(regret, later)
+    if later and least > UNKNOWN:
         assert chosen is None
         return
     assert chosen in SPREADS
-    price = max(PRICE, least + MORE)
+    price = max(PRICE if later else PRICE_LAST, least + MORE * (1.0 + later))
     assert regret(chosen) <= price or chosen == 0.0
     assert all(regret(wider) > price for wider in SPREADS if wider > chosen)
 
@@ -65,7 +68,8 @@ def test_the_widest_spread_is_taken_whose_price_is_small(least: float, slope: fl
 def test_draws_that_cost_nothing_are_spread_widest_and_dear_ones_not_at_all() -> None:
     assert choose_spread(linear(0.0, 0.0)) == max(SPREADS)
     assert choose_spread(linear(0.3, 10.0)) == 0.0
-    assert choose_spread(linear(0.61, 0.0)) is None
+    assert choose_spread(linear(0.61, 0.0), later=1.0) is None
+    assert choose_spread(linear(0.61, 0.0), later=0.0) is not None, "nobody would profit"
 
 
 def test_where_much_is_known_regret_grows_with_the_spread() -> None:
@@ -81,7 +85,7 @@ def test_where_nothing_is_known_draws_are_not_played_and_arms_stay() -> None:
     known, as_asked = learn_from(learned_from(4000, 10.0), shares, np.random.default_rng(2))
     assert as_asked == shares
     assert known.committee.std() > 0.0
-    _, exploring = learn_from(learned_from(30, 0.1), shares, np.random.default_rng(2))
+    _, exploring = learn_from(learned_from(30, 0.1), shares, np.random.default_rng(2), later=4.0)
     assert exploring.learn == 0.0
     assert (exploring.exploit, exploring.control) == (0.2, 0.05)
     assert exploring.explore == pytest.approx(0.75)

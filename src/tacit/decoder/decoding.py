@@ -23,7 +23,7 @@ from tacit.decoder.observations import (
     LinearObservation,
     WhitenedObservation,
 )
-from tacit.decoder.parts import ReleaseParts, pooled
+from tacit.decoder.parts import CLEARLY, ReleaseParts, pooled
 from tacit.decoder.posterior import Posterior
 from tacit.design import Design, Release
 from tacit.errors import InputError
@@ -66,10 +66,9 @@ def decode(releases: Sequence[Release]) -> Posterior:
     retentions = [each.retention for each in design.earlier[1:]]
     if len(groups) > 1:
         retentions.append(1.0)
-    surprising = any(parts.surprising for parts in people[-1])
-    stacked = _Stacked(design, groups, retentions, surprising=surprising)
+    stacked = _Stacked(design, groups, retentions)
     posterior = stacked.posterior(added_square(people[-1][-1]))
-    return stacked.drifted(posterior) if design.earlier else posterior
+    return stacked.drifted(posterior, people[-1]) if design.earlier else posterior
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,14 +79,6 @@ class _Stacked:
     groups: Sequence[GroupObservation]
     retentions: Sequence[float]  # lambda between each epoch and the next
     prior: Prior | None = None  # of a new reward function, where some lambda is below 1
-    surprising: bool = False  # whether residuals of the last epoch are those of another world
-
-    @property
-    def possible(self) -> Sequence[float]:
-        """Values of lambda between the last two epochs that are tried."""
-        if self.surprising:
-            return [each for each in RETENTIONS if each < MOST_RETAINED]
-        return RETENTIONS
 
     def seen(self, gain: float = 1.0) -> WhitenedObservation:
         """In as many rows as there are weights."""
@@ -113,23 +104,68 @@ class _Stacked:
     def posterior(self, mean_square: float) -> Posterior:
         return _posterior(self.design, self.best(), mean_square, self.prior)
 
-    def drifted(self, posterior: Posterior) -> Posterior:
+    def drifted(self, posterior: Posterior, passes: Sequence[ReleaseParts]) -> Posterior:
         """The posterior with the lambda between the last two epochs that explains the releases
-        best, given one without a change."""
+        best, given one without a change.
+
+        It is 1 unless the last epoch shows a change by itself: residuals that are clearly larger
+        than expected, or another mean reward. Releases of several epochs may contradict each other
+        in other ways in a world that stays, where the model of one is not quite right.
+        """
         features = self.design.features
         problem = self.design.problem
         own = spread(problem.k, problem.dimension)
         kernel = with_lengthscales(own, list(posterior.lengthscales))
         prior = Prior.of(kernel, posterior.scale, features.U, features.L)
+        changed = replace(self, prior=prior)
+        possible: Sequence[float] = [1.0]
+        if any(parts.surprising for parts in passes):
+            possible = [each for each in RETENTIONS if each < MOST_RETAINED]
+        elif changed._expected_mean(passes).contradicted_by(passes[0]):
+            possible = RETENTIONS
         tried = []
-        for retention in self.possible:
-            changed = replace(self, retentions=[*self.retentions[:-1], retention], prior=prior)
-            evidence = _evidence(self.design, changed.seen(), prior)
-            tried.append((evidence - (CHANGED if retention < 1.0 else 0.0), retention, changed))
+        for retention in possible:
+            one = replace(changed, retentions=[*self.retentions[:-1], retention])
+            evidence = _evidence(self.design, one.seen(), prior)
+            tried.append((evidence - (CHANGED if retention < 1.0 else 0.0), retention, one))
         _, retention, changed = max(tried, key=lambda each: each[0])
         if all(each == 1.0 for each in changed.retentions):
             return posterior
         return replace(changed.posterior(posterior.mean_square), retention=retention)
+
+    def _expected_mean(self, passes: Sequence[ReleaseParts]) -> ExpectedMean:
+        """The mean reward of the last epoch, as the epochs before it expect it."""
+        assert self.prior is not None
+        design = self.design
+        groups = [group.at() for group in self.groups[:-1]]
+        seen = over_epochs(groups, self.retentions[:-1], self.prior)
+        L = design.features.L
+        M = linalg.solve_upper(L, seen.A[:, :-1].T).T
+        level = Level(seen.A[:, -1], LEVEL_VARIANCE)
+        belief = _given(self.prior, design.features.U, M, seen.z, level)
+        cross = moments_given(passes[0].design, ContextCounts.pooled(passes)).cross[-1]
+        h = linalg.solve_upper(L, cross[:-1] / cross[-1])  # E[g] = h' g(U) over those who came
+        mean = belief.level + float(h @ belief.mean)
+        variance = float(h @ belief.covariance @ h + 2.0 * h @ belief.level_covariance)
+        return ExpectedMean(mean, max(variance + belief.level_variance, 0.0))
+
+
+@dataclass(frozen=True)
+class ExpectedMean:
+    """What earlier epochs say of the mean reward of the next one."""
+
+    mean: float
+    variance: float
+
+    def contradicted_by(self, parts: ReleaseParts) -> bool:
+        """Whether the released mean is clearly another one. It is read where records add rewards:
+        elsewhere residuals tell."""
+        if parts.sums.mean is None or not parts.adds_rewards:
+            return False
+        noise = parts.block_noise("mean") / parts.records
+        sampling = max(parts.mean_square - parts.mean**2, 0.0) / parts.records
+        std = (self.variance + noise**2 + sampling) ** 0.5
+        return abs(parts.mean - self.mean) > CLEARLY * std
 
 
 def is_curved(parts: ReleaseParts) -> bool:

@@ -167,6 +167,11 @@ class Residual:
         if "residual_response" in arrays:
             response = Response.straight(*arrays["residual_response"])
         else:
-            names = ("residual_means", "residual_offsets", "residual_kept")
-            response = Response(*(arrays[name] for name in names), offset, error)
+            response = Response(
+                arrays["residual_means"],
+                arrays["residual_offsets"],
+                arrays["residual_kept"],
+                offset,
+                error,
+            )
         return cls(arrays["residual_weights"], response=response, **numbers)
