@@ -30,6 +30,7 @@ from helpers import create_study, records, small_problem, sqlite
 from streams import quick_noise
 from tacit.audit import Effort, Finding, Report, Settings, bounds, laws, run_audit
 from tacit.audit.epochs import attack_epochs
+from tacit.audit.evaluations import attack_evaluation
 from tacit.audit.evidence import by_likelihood, count_best_event
 from tacit.audit.findings import ALARM
 from tacit.audit.plot import require_plot, write_plot
@@ -56,6 +57,7 @@ SHARP = Effort(
     charged=400,
     paired=600,
     epochs=1_600,
+    evaluated=1_600,
     noise=8_000,
     chosen=600,
     coordinates=8_000,
@@ -73,6 +75,7 @@ TINY = Effort(
     charged=4,
     paired=1,
     epochs=8,
+    evaluated=8,
     noise=4000,
     chosen=100,
     coordinates=1000,
@@ -244,6 +247,7 @@ SAMPLED = (
     "release through a ledger",
     "two cohorts, one ledger",
     "a study in two epochs",
+    "an evaluation",
     "permute-and-flip",
     "exponential",
     "exponential, range",
@@ -256,9 +260,9 @@ def test_the_attacks_are_sharp(printed: dict[str, Any]) -> None:
 
     The sampled ones fail by chance with probability below 5e-8 each. Where the event is fixed this
     was computed from binomial laws (release through a ledger: 2e-9, two cohorts: 3e-9, a study in
-    two epochs that shows 0.9 of its claim: 2e-8, 4 exponential choices: 4e-9); the others lie more
-    than 6 standard deviations above 0.6 in simulations of the attack (exponential: 6.3, the others
-    7 and more).
+    two epochs or an evaluation, which show 0.9 of their claims: 2e-8, 4 exponential choices: 4e-9);
+    the others lie more than 6 standard deviations above 0.6 in simulations of the attack
+    (exponential: 6.3, the others 7 and more).
     """
     mechanisms = printed["mechanisms"]
     share = {item["name"]: item["lower_bound"] / item["claimed_epsilon"] for item in mechanisms}
@@ -305,10 +309,11 @@ def statements(url: str) -> Iterator[list[str]]:
 
 @pytest.fixture(scope="module")
 def once() -> Iterator[None]:
-    """The attack on a study in two epochs, which depends on no settings of the study that is
-    audited, is made once for all of them."""
+    """The attacks on a study in two epochs and on an evaluation, which depend on no settings of the
+    study that is audited, are made once for all of them."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr("tacit.audit.run.attack_epochs", cache(attack_epochs))
+        monkeypatch.setattr("tacit.audit.run.attack_evaluation", cache(attack_evaluation))
         yield
 
 

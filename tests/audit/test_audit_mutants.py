@@ -21,6 +21,7 @@ from tacit import Cohort, Statistic, Study
 from tacit.audit.cohorts import attack_cohorts
 from tacit.audit.end_to_end import attack_release
 from tacit.audit.epochs import ODD, SIZES, attack_epochs
+from tacit.audit.evaluations import attack_evaluation
 from tacit.audit.findings import Check, Finding
 from tacit.audit.ledger import temporary_ledger
 from tacit.audit.made_up import ONE, made_up_design, made_up_designs, made_up_sum
@@ -517,3 +518,39 @@ def test_play_whose_coins_come_from_the_data_is_seen(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr("tacit.core.release.discrete_gaussian", quick_noise())
     assert not epochs(400, go_on=go_on).ok
+
+
+# -- evaluations ----------------------------------------------------------------------------------
+
+
+def evaluation(samples: int, **options: Any) -> Finding:
+    return attack_evaluation(rho=4.5, delta=1e-6, samples=samples, **options)
+
+
+def with_a_window_from_the_data(policies: Any, log: Any, **options: Any) -> Any:
+    """Charges and draws as it should, but chooses the width by who came."""
+    from tacit.evaluating import evaluate
+
+    options["options"] = replace(options["options"], window=0.1 + 0.1 * float(log["age"].mean()))
+    return evaluate(policies, log, **options)
+
+
+def test_a_right_evaluation_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """False alarm below 5e-8, also with quick noise of the right scale."""
+    assert evaluation(60).ok
+    monkeypatch.setattr("tacit.core.release.discrete_gaussian", quick_noise())
+    found = evaluation(1000)
+    assert found.ok
+    assert found.lower_bound > 0.5 * found.claimed_epsilon
+
+
+def test_half_the_noise_in_an_evaluation_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seeded noise. The two sides are more than 5 apart where 3 is claimed."""
+    monkeypatch.setattr("tacit.core.release.discrete_gaussian", quick_noise(0.5))
+    assert not evaluation(1000).ok
+
+
+def test_a_window_that_was_chosen_from_data_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deterministic: what the evaluation says of its windows differs between the two logs."""
+    monkeypatch.setattr("tacit.core.release.discrete_gaussian", quick_noise())
+    assert not evaluation(1000, run=with_a_window_from_the_data).ok

@@ -175,6 +175,19 @@ def test_values_are_in_the_units_of_the_user_and_a_difference_has_both_errors() 
     assert found.gain.sampling == pytest.approx(math.sqrt(2) * found.policy_value.sampling)
 
 
+def test_a_shift_of_both_arms_widens_values_and_leaves_their_difference() -> None:
+    y = np.array([0.5, -0.5] * 500)
+    sums = entries(y, 0, "user").sum(axis=0) + entries(y + 0.2, 1, "user").sum(axis=0)
+    arms = [Arm(1000, 500)] * 2
+    plain = read_arms(sums, 1.0, arms, "user", (0.0, 1.0))
+    moved = read_arms(sums, 1.0, arms, "user", (0.0, 1.0), shift=0.1)
+    assert moved.gain == plain.gain
+    assert moved.policy_value is not None
+    assert plain.policy_value is not None
+    found = moved.policy_value.noise**2 - plain.policy_value.noise**2
+    assert found == pytest.approx(0.05**2)
+
+
 def test_an_arm_without_rounds_has_no_value() -> None:
     found = read_arms(np.zeros(6), 8.0, [Arm(0, 0), Arm(50, 50)], "record", (0.0, 1.0))
     assert found.policy_value is None

@@ -118,7 +118,10 @@ def test_one_call_learns_and_evaluates(tmp_path: Path) -> None:
     found = Evaluation.from_json(policy.facts["evaluation"])
     assert found.facts["people"] == "people held out from learning"
     assert list(found.differences) == ["learned"]
+    assert "baseline (dose = 30)" in str(found)
     policy.save(tmp_path / "policy")
+    page = policy.report(tmp_path / "page.html").read_text()
+    assert "baseline (dose = 30)" in page
     assert tacit.Policy.load(tmp_path / "policy").facts["evaluation"] == found.to_json()
     with pytest.raises(InputError, match="hold_out"):
         fit(LOG, sqlite(tmp_path, "other.db"), against=NOW)

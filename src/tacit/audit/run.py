@@ -13,6 +13,7 @@ from tacit.audit.cohorts import attack_cohorts
 from tacit.audit.contribution import attack_contribution
 from tacit.audit.end_to_end import attack_pure_choice, attack_release
 from tacit.audit.epochs import attack_epochs
+from tacit.audit.evaluations import attack_evaluation
 from tacit.audit.findings import ALARM, RISK, Check, Clock, Finding
 from tacit.audit.gaussian import attack_gaussian
 from tacit.audit.made_up import made_up_sum
@@ -38,6 +39,7 @@ SMALL_SCALE = 4.3  # of noise whose law differs from the normal law
 LEDGER_RHO = 4.5  # large, so that few releases tell
 COHORT_RHO = 2.0
 EPOCH_RHO = 4.5
+EVALUATION_RHO = 4.5
 FEWEST_VECTORS = 200  # that are drawn to test coordinates, however many coordinates there are
 
 
@@ -56,6 +58,7 @@ class Effort:
     charged: int  # releases through a ledger
     paired: int  # releases about two cohorts
     epochs: int  # draws of each release of a study in two epochs
+    evaluated: int  # draws of the release of an evaluation
     noise: int  # draws of single coordinates
     chosen: int  # draws of a candidate, for its law
     coordinates: int  # of whole released vectors, together
@@ -74,6 +77,7 @@ QUICK = Effort(
     charged=450,
     paired=800,
     epochs=600,
+    evaluated=600,
     noise=40_000,
     chosen=2_000,
     coordinates=40_000,
@@ -91,6 +95,7 @@ FULL = Effort(
     charged=3_000,
     paired=20_000,
     epochs=6_000,
+    evaluated=6_000,
     noise=1_000_000,
     chosen=40_000,
     coordinates=1_000_000,
@@ -205,6 +210,7 @@ def _releases(s: Settings, effort: Effort) -> list[Attack]:
             attack_cohorts, encoding=small, rho=COHORT_RHO, delta=s.delta, samples=effort.paired
         ),
         partial(attack_epochs, rho=EPOCH_RHO, delta=s.delta, samples=effort.epochs),
+        partial(attack_evaluation, rho=EVALUATION_RHO, delta=s.delta, samples=effort.evaluated),
         partial(
             attack_price,
             "price, one release",

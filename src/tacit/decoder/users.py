@@ -103,9 +103,15 @@ def _unpulled(parts: ReleaseParts, variance: float) -> ReleaseParts:
     lost = lost_share(parts, variance)
     mean = parts.sums.mean / (1.0 - lost)
     noise = math.hypot(parts.mean_noise, UNKNOWN_PULL * lost * mean)
-    added = max(parts.mean_square - parts.added_mean**2, LEAST_SQUARE)
-    skew = parts.skew * math.sqrt(variance / added) * parts.records
+    skew = skew_of(parts, variance) * parts.records
     return replace(parts, sums=parts.sums._replace(mean=mean), mean_noise=math.hypot(noise, skew))
+
+
+def skew_of(parts: ReleaseParts, variance: float) -> float:
+    """The standard deviation of by how much the mean of rewards of this variance is moved, because
+    users whose rewards are large are shrunk more."""
+    added = max(parts.mean_square - parts.added_mean**2, LEAST_SQUARE)
+    return parts.skew * math.sqrt(variance / added)
 
 
 def lost_share(parts: ReleaseParts, variance: float) -> float:

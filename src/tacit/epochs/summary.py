@@ -12,7 +12,7 @@ from tacit._typing import Floats, Rng
 from tacit.decoder.context_law import ContextCounts
 from tacit.decoder.decoding import added_square, by_people, observe
 from tacit.decoder.parts import ReleaseParts, averaged
-from tacit.decoder.users import lost_share
+from tacit.decoder.users import lost_share, skew_of
 from tacit.design.earlier import Earlier
 from tacit.evaluation.arms import Arm, Comparison, read_arms
 from tacit.policy import Policy
@@ -22,6 +22,10 @@ from tacit.residual.expected import noise_estimates, told_rewards
 from tacit.residual.reward_law import ToldRewards
 
 SHOWN = 256  # visitors whose expected rewards are averaged
+# The skew of what a record adds, times this, is the standard deviation of by how much means of arms
+# are moved: all rounds of a user are in one length. In simulations of three and ten rounds a user
+# they were moved by 2.6 to 3 times the skew, both arms alike.
+SHIFTED = 2.5
 
 
 def sum_up(policy: Policy, rng: Rng) -> Earlier:
@@ -77,7 +81,8 @@ def compare_arms(policy: Policy, arms: Sequence[Arm]) -> Comparison:
     # Nobody is shrunk by a pull where records are protected: it is 0 there.
     variance = _reward_variance(passes[0], told_rewards(passes[0]))
     pull = max(lost_share(parts, variance) for parts in passes)
-    return read_arms(sums, noise, arms, unit, policy.problem.reward_range, pull)
+    shift = SHIFTED * max(skew_of(parts, variance) for parts in passes)
+    return read_arms(sums, noise, arms, unit, policy.problem.reward_range, pull, shift)
 
 
 def _reward_variance(first: ReleaseParts, told: ToldRewards) -> float:

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -159,10 +159,13 @@ def read_arms(
     unit: str,
     reward_range: Sequence[float],
     pull: float = 0.0,
+    shift: float = 0.0,
 ) -> Comparison:
     """Released entries, each with noise of this standard deviation, as estimates in the user's
     units. `pull` is the share by which means of users may be pulled towards the middle of the
-    range, where other entries shrink those more whose rewards are far from it."""
+    range, where other entries shrink those more whose rewards are far from it. `shift` is by how
+    much both means may be moved, in units of half the range, because large rewards make what a user
+    adds longer; it leaves their difference as it is."""
     low, high = reward_range
     half = (high - low) / 2
     found: list[Estimate | None] = []
@@ -176,7 +179,13 @@ def read_arms(
         )
         found.append(estimate if arm.rounds else None)
     policy, baseline = found
-    return Comparison(policy, baseline, difference(policy, baseline))
+    gain = difference(policy, baseline)
+    return Comparison(_shifted(policy, half * shift), _shifted(baseline, half * shift), gain)
+
+
+def _shifted(found: Estimate | None, shift: float) -> Estimate | None:
+    """With room for a shift of this standard deviation."""
+    return None if found is None else replace(found, noise=math.hypot(found.noise, shift))
 
 
 def difference(one: Estimate | None, other: Estimate | None) -> Estimate | None:

@@ -142,7 +142,20 @@ def _terms(problem: Problem) -> Any:
 
 def _candidate(name: str, policy: Any, problem: Problem) -> Candidate:
     law = _law_of(policy).on(problem.actions)
-    return Candidate(name, tuple(_rules(law, 1.0)), law.description, tuple(_inside(policy)))
+    return Candidate(name, tuple(_rules(law, 1.0)), _described(law), tuple(_inside(policy)))
+
+
+def _described(law: PlayLaw) -> str:
+    """What a policy is, in public words: "dose = 35" where it is a fixed action."""
+    if not isinstance(law, Fixed):
+        return law.description
+    columns = law.actions.decode(law.point())
+    cells = {name: column.tolist()[0] for name, column in columns.items()}
+    return ", ".join(f"{name} = {_cell(cell)}" for name, cell in cells.items())
+
+
+def _cell(cell: Any) -> str:
+    return f"{cell:.6g}" if isinstance(cell, float) else str(cell)
 
 
 def _law_of(policy: Any) -> PlayLaw:

@@ -12,6 +12,7 @@ from tacit.core import Guarantee
 from tacit.errors import InputError
 from tacit.evaluation.estimates import Estimate
 from tacit.policy import Policy
+from tacit.policy.facts import described
 
 SCHEMA = "evaluation-1"
 
@@ -130,8 +131,9 @@ class Evaluation:
 
     def __str__(self) -> str:
         lines = [] if self.private else [str(self.guarantee)]
+        against = described(self.against, {"facts": self.facts})
         for name, found in self.differences.items():
-            lines.append(sentence(name, self.against, found))
+            lines.append(sentence(name, against, found))
         for name, found in self.values.items():
             lines.append(f"  value of {name}: {found}")
         for group, subgroup in self.subgroups.items():

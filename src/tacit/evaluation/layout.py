@@ -101,7 +101,15 @@ class Layout:
         return mix.scaled(MARGIN / float(np.linalg.norm(checked, axis=1).max()))
 
     def _largest_apart(self, j: int) -> float:
-        return float(self.largest[j] + self.largest[self.baseline])
+        """|u_j - u_b| is at most this: both see the same reward, so that their residuals hardly
+        ever have opposite signs."""
+        one = self.bounds[j]
+        other = self.bounds[self.baseline]
+        prior = one.prior - other.prior
+        ends = []
+        for y in (-1.0, 1.0):
+            ends += [one.most(y) - other.least(y) - prior, other.most(y) - one.least(y) + prior]
+        return max(abs(end) for end in ends)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,9 @@ actions are drawn in each context, with the same public coins for everybody:
 
     1 / P  is estimated by  1 / Q - (1 - Q) / (Q^2 K),   Q the share of K draws in the window,
 
-which is unbiased up to terms of 1 / (P K)^2.
+which is unbiased up to terms of 1 / (P K)^2. A law that does not look at contexts is drawn from
+once for all of them. A function is called for every row, also where contexts repeat: one that keeps
+a generator of its own must not be called more or less often because of who else came.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from tacit.evaluation.candidates import Rule
 from tacit.evaluation.windows import Window
 from tacit.play import Committee, EpsilonGreedy, PlayLaw, Probabilities, Uniform
 from tacit.play.base import SAME
-from tacit.play.wrapped import Decisions, Function
+from tacit.play.wrapped import ContextFree, Decisions, Function, Sampled
 from tacit.policy.blend import Blend
 from tacit.quiet import quiet
 
@@ -75,15 +77,23 @@ def _probability(
 def _drawn(law: PlayLaw, window: Window, centres: Floats, C: Floats, contexts: Domain) -> Floats:
     """By draws, one context at a time: what a function does in one must not depend on others."""
     found = np.full(len(C), np.nan)
+    alike = isinstance(law, ContextFree | Sampled)
+    played = None
     with quiet():
         for i in range(len(C)):
-            rng = np.random.default_rng(SEED)
             try:
-                played = law.draw(np.tile(C[i], (DRAWS, 1)), contexts, rng)
-                share = float(np.mean(window.inside(played, np.tile(centres[i], (DRAWS, 1)))))
+                if played is None or not alike:
+                    rng = np.random.default_rng(SEED)
+                    played = law.draw(np.tile(C[i], (DRAWS, 1)), contexts, rng)
+                inside = window.inside(played, np.tile(centres[i], (DRAWS, 1)))
             except Exception:  # of somebody's function: its text could quote the context
                 continue
-            found[i] = np.inf
-            if share > 0:
-                found[i] = max(1.0, 1.0 / share - (1.0 - share) / (share**2 * DRAWS))
+            found[i] = _inverse(float(np.mean(inside)))
     return found
+
+
+def _inverse(share: float) -> float:
+    """1 / P for a share of draws; infinite where there is none."""
+    if share <= 0.0:
+        return np.inf
+    return max(1.0, 1.0 / share - (1.0 - share) / (share**2 * DRAWS))

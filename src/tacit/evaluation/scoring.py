@@ -38,7 +38,7 @@ from tacit.problem import Problem
 from tacit.quiet import quiet
 
 HEIGHTS = (0.3, 0.7)  # quantiles of the predictions at a policy's decisions, to which they are cut
-CHANGES = (0.01, 0.99)  # the same of what changes within windows
+CHANGES = (0.05, 0.95)  # the same of what changes within windows
 STEPS = 8  # points of a window at which predictions are looked at
 ROWS = 2048  # predicted at a time, always so many
 

@@ -13,6 +13,8 @@ from tacit.design import Design, Release
 from tacit.policy.promise import spent_on
 from tacit.policy.visitors import usable_share
 
+DECIDES = "a policy"  # nothing that a name would not say
+
 
 def facts_of(releases: Sequence[Release]) -> dict[str, Any]:
     """How it was made, in plain public numbers; the budget is that of all passes so far."""
@@ -42,6 +44,14 @@ def facts_of(releases: Sequence[Release]) -> dict[str, Any]:
     if check is not None:
         facts["play_check"] = asdict(check) | {"contradicted": check.contradicted}
     return facts
+
+
+def described(name: str, evaluation: dict[str, Any]) -> str:
+    """The name of a policy in an evaluation, with what it is: "baseline (dose = 35)"."""
+    policies = evaluation.get("facts", {}).get("policies", {})
+    what = str(policies.get(name, DECIDES))
+    same = what.replace(" ", "") == name.replace(" ", "")
+    return name if same or what == DECIDES else f"{name} ({what})"
 
 
 def _play(design: Design) -> str:

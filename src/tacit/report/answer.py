@@ -10,6 +10,7 @@ from html import escape
 from typing import Any
 
 from tacit.policy import Policy
+from tacit.policy.facts import described
 from tacit.report import canvas
 from tacit.report.formatting import clean, number
 
@@ -63,10 +64,15 @@ class Answer:
         values = {key: Interval.of(each) for key, each in told["values"].items()}
         return cls(name, str(told["against"]), Interval.of(difference), values, dict(told))
 
+    @property
+    def baseline(self) -> str:
+        """The name of the baseline, with what it is."""
+        return described(self.against, self.told)
+
     def sentence(self, span: float) -> str:
         """By how much it is better, or that this cannot be told."""
         found = self.difference
-        against = escape(self.against)
+        against = escape(self.baseline)
         if found.low > 0:
             more = Interval(found.value, found.low, found.high, found.level)
             return f"The policy earns more than {against}, by {more.text(span)}."
@@ -130,7 +136,7 @@ def draw(answer: Answer, span: float) -> Any:
     right.axvline(0.0, color=canvas.MUTED, linewidth=1.0)
     right.set_yticks([])
     right.set_ylim(-1.0, 1.0)
-    right.set_title(f"More than {clean(answer.against)}")
+    right.set_title(f"More than {clean(answer.baseline)}")
     for axes in (left, right):
         axes.grid(axis="y", visible=False)
         axes.margins(x=0.12)

@@ -1,6 +1,6 @@
 """Do the 95 % intervals of an evaluation hold the truth, and how wide are they?
 
-    python -m tacit_lab.benchmarks.intervals [--runs 300] [--only dosing] [--json]
+    python -m tacit_lab.benchmarks.intervals [--runs 300] [--only dosing] [--jobs 4] [--json]
     python -m tacit_lab.benchmarks.intervals --results a.json --results b.json --page PAGE
     python -m tacit_lab.benchmarks.intervals --data PATH/iwpc.csv [--repeats 2]
 
@@ -10,7 +10,7 @@ that the policy itself takes for the best; in `worse` the policy was learned fro
 epsilon 0.3, and the baseline is that of `pricing`, which is better. `rare` has rewards of 0 or 1
 that are 1 two times in a hundred. Logs of 1,000 rounds are the fifths of those of 5,000, so there
 are five times as many. Half-widths are in units of half the reward range. Releases are simulated
-from seeds, so the figures repeat.
+from seeds, so the figures repeat, with however many processes (`--jobs`); `--seed` draws others.
 
 With `--data` the policies are those of real patients: learned by 5-fold cross-validation on the
 IWPC data with uniformly random doses, and evaluated on the fold held out, against the fixed dose of
@@ -22,21 +22,24 @@ IWPC data with uniformly random doses, and evaluated on the fold held out, again
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache, partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
+from rich.console import Console
 from rich.progress import track
 from scipy.special import ndtri
 
 from tacit import Box, Budget, Design, DesignOptions, Policy, Problem
 from tacit._typing import Floats
 from tacit.core import private_sum, simulate_gaussian
-from tacit.evaluation import Estimate, EvaluationDesign, as_candidates
+from tacit.evaluation import EvaluationDesign, as_candidates
 from tacit.passes import release_passes, simulate_with
 from tacit_lab.arena.environments import ENVIRONMENTS
 from tacit_lab.arena.protocol import Environment
@@ -55,7 +58,9 @@ PEOPLE = 200_000  # contexts that the truth is averaged over
 ACCEPTED = (0.93, 0.98)
 QUANTILES = ndtri((np.arange(33) + 0.5) / 33)
 RARE = 0.02
-SCORED = 50_000  # rounds at a time
+BLOCK = 10  # logs of 5,000 rounds at a time
+
+Key = tuple[int, float]  # rounds and epsilon
 
 
 def rare(rng: np.random.Generator) -> Environment:
@@ -143,17 +148,53 @@ def expected(env: Environment, X: Floats, C: Floats) -> Floats:
     return np.clip(mean[:, None] + env.noise * QUANTILES, -1.0, 1.0).mean(axis=1)
 
 
-def measure(case: str, runs: int, show: Callable[[Any], Any] = iter) -> list[Result]:
-    """All numbers of rounds and epsilons of one case, on the same logs."""
-    env = environment(case)
-    candidates = as_candidates(policies(case), env.problem)
-    rng = np.random.default_rng(4)
-    people = env.draw_contexts(PEOPLE, rng)
+@dataclass(frozen=True, eq=False)
+class Case:
+    """The designs of one environment by rounds and epsilon, and the truth. It runs logs by the
+    block, each from a seed of its own."""
+
+    name: str
+    designs: dict[Key, EvaluationDesign]
+    truth: Floats
+
+    def run(self, block: int, logs: int, seed: int) -> dict[Key, Floats]:
+        """Values and half-widths of so many logs, one row for each release."""
+        env = environment(self.name)
+        rng = np.random.default_rng([4, seed, block])
+        most = max(ROUNDS)
+        C = env.draw_contexts(logs * most, rng)
+        X = env.problem.actions.sample_points(logs * most, rng)
+        y = env.reward(X, C, rng)
+        scores: dict[float, Any] = {}
+        found = {}
+        for (n, epsilon), design in self.designs.items():
+            width = design.scorer.window.width
+            if width not in scores:
+                scores[width] = design.scorer.scores(X, C, y, None)
+            psi, usable = scores[width]
+            parts = [slice(first, first + n) for first in range(0, logs * most, n)]
+            rows = [_released(design, psi[part], usable[part], rng) for part in parts]
+            found[n, epsilon] = np.array(rows)
+        return found
+
+    def results(self, found: Sequence[dict[Key, Floats]]) -> list[Result]:
+        """All blocks together."""
+        return [
+            _result(self.name, *key, design, np.vstack([block[key] for block in found]), self.truth)
+            for key, design in self.designs.items()
+        ]
+
+
+@cache
+def prepare(name: str) -> Case:
+    """Learns the policies, and finds out what they earn."""
+    env = environment(name)
+    candidates = as_candidates(policies(name), env.problem)
+    people = env.draw_contexts(PEOPLE, np.random.default_rng(4))
     values = []
     for candidate in candidates:
         chosen = candidate.rules[0].actions(people, env.problem.contexts)
         values.append(float(expected(env, chosen, people).mean()))
-    truth = np.array([*values, values[0] - values[1]])
     designs = {
         (n, epsilon): EvaluationDesign.build(
             env.problem, candidates, records=n, budget=Budget(epsilon, DELTA)
@@ -161,33 +202,45 @@ def measure(case: str, runs: int, show: Callable[[Any], Any] = iter) -> list[Res
         for n in ROUNDS
         for epsilon in EPSILONS
     }
-    found: dict[tuple[int, float], list[list[Estimate]]] = {key: [] for key in designs}
-    most = max(ROUNDS)
-    each = max(1, SCORED // most)
-    for start in show(range(0, runs, each)):
-        logs = min(each, runs - start)
-        C = env.draw_contexts(logs * most, rng)
-        X = env.problem.actions.sample_points(logs * most, rng)
-        y = env.reward(X, C, rng)
-        scores: dict[float, Any] = {}
-        for (n, epsilon), design in designs.items():
-            width = design.scorer.window.width
-            if width not in scores:
-                scores[width] = design.scorer.scores(X, C, y, None)
-            psi, usable = scores[width]
-            for first in range(0, logs * most, n):
-                rows = slice(first, first + n)
-                found[n, epsilon].append(_released(design, psi[rows], usable[rows], rng))
-    return [_result(case, *key, design, found[key], truth) for key, design in designs.items()]
+    return Case(name, designs, np.array([*values, values[0] - values[1]]))
+
+
+def measure(names: Sequence[str], runs: int, seed: int = 0, jobs: int = 1) -> list[Result]:
+    """All numbers of rounds and epsilons of these environments, on the same logs."""
+    cases = [prepare(name) for name in names]
+    tasks = [
+        (case.name, block, min(BLOCK, runs - block * BLOCK), seed)
+        for case in cases
+        for block in range(math.ceil(runs / BLOCK))
+    ]
+    show = partial(track, total=len(tasks), console=Console(stderr=True))
+    if jobs == 1:
+        found = list(show(map(_run, tasks)))
+    else:
+        # Forked, so that what was learned here is known there.
+        with get_context("fork").Pool(jobs) as pool:
+            found = list(show(pool.imap(_run, tasks)))
+    results = []
+    for case in cases:
+        own = [each for each, task in zip(found, tasks, strict=True) if task[0] == case.name]
+        results += case.results(own)
+    return results
+
+
+def _run(task: tuple[str, int, int, int]) -> dict[Key, Floats]:
+    name, *arguments = task
+    return prepare(name).run(*arguments)
 
 
 def _released(
     design: EvaluationDesign, psi: Floats, usable: Any, rng: np.random.Generator
-) -> list[Estimate]:
+) -> list[float]:
+    """The three values of a release, then their half-widths."""
     total = private_sum(design.encoding, "record")
     total.add(design.rows(psi, usable, None), len(psi))
     told = design.read(simulate_gaussian(total, design.budget, rng), {})
-    return [told.values["policy"], told.values["baseline"], told.differences["policy"]]
+    three = [told.values["policy"], told.values["baseline"], told.differences["policy"]]
+    return [each.value for each in three] + [each.half_width for each in three]
 
 
 def _result(
@@ -195,11 +248,11 @@ def _result(
     rounds: int,
     epsilon: float,
     design: EvaluationDesign,
-    found: list[list[Estimate]],
+    found: Floats,
     truth: Floats,
 ) -> Result:
-    value = np.array([[each.value for each in row] for row in found])
-    half = np.array([[each.half_width for each in row] for row in found])
+    value = found[:, :3]
+    half = found[:, 3:]
     covered = (np.abs(value - truth) <= half).mean(axis=0)
     window = design.scorer.window.width if design.scorer.problem.actions.continuous else None
     return Result(
@@ -258,6 +311,8 @@ def table_rows(results: Sequence[Result]) -> list[list[str]]:
 def main(
     runs: Annotated[int, typer.Option(min=2, help="Logs of 5,000 rounds in each case.")] = 300,
     only: Annotated[list[str] | None, typer.Option(help="Only these environments.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the logs.")] = 0,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes that run at the same time.")] = 1,
     data: Annotated[
         Path | None, typer.Option(help="The IWPC data set as CSV: evaluate on real patients.")
     ] = None,
@@ -275,8 +330,7 @@ def main(
     found: list[Result] = []
     for file in results or []:
         found += [_restored(row) for row in json.loads(file.read_text())]
-    for case in only or (() if results else CASES):
-        found += measure(case, runs, partial(track, description=case, disable=as_json))
+    found += measure(only or (() if results else CASES), runs, seed, jobs)
     if as_json:
         print(json.dumps([asdict(r) | {"accepted": r.accepted} for r in found], indent=2))
         return
