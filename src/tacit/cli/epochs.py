@@ -289,7 +289,7 @@ def export(
         tacit fit problem.toml rounds.parquet --propensity propensity --out other/
 
     What such a fit spends, it spends on the same people: it adds to what the study spent. The
-    problem file must not say in a [play] table that the log was played some other way.
+    problem file must not say in a `play` table that the log was played some other way.
     """
     study = _open(url)
     path = study.export(to)

@@ -35,7 +35,7 @@ def evaluate(
     ],
     problem: Annotated[
         Path | None,
-        typer.Option(help="The problem file, for its [play], [columns], reward and user."),
+        typer.Option(help="The problem file, for its play, columns, reward and user."),
     ] = None,
     play: Annotated[
         str | None,

@@ -79,7 +79,7 @@ def fit(
     play: Annotated[
         str | None,
         typer.Option(
-            help="How actions were chosen: uniform. Other laws stand in the [play] table."
+            help="How actions were chosen: uniform. Other laws stand in the problem file."
         ),
     ] = None,
     propensity: Annotated[
@@ -163,7 +163,7 @@ def fit(
     sense counts and adds nothing.
 
     How actions were chosen cannot be seen in a log, so it has to be said: uniformly at random, by a
-    law that the [play] table of the problem file states, or with a propensity for each row.
+    law that the problem file states in its `play` table, or with a propensity for each row.
 
         tacit fit problem.toml log.parquet --out policy/ --play uniform
 

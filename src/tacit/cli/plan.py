@@ -111,8 +111,8 @@ def plan(
 
         tacit plan problem.toml --epsilon 1 --detect 0.05 --reward-std 0.2 --rounds 2000
 
-    The play is that of the [play] table. With a column of propensities the weights are those of the
-    fit, and the log is taken to explore uniformly as rarely as they allow for.
+    The play is that of the file's `play` table. With a column of propensities the weights are those
+    of the fit, and the log is taken to explore uniformly as rarely as they allow for.
     """
     from tacit.design import DesignOptions
     from tacit.design.weights import choose_max_weight

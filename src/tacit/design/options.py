@@ -35,6 +35,8 @@ class DesignOptions:
     | `device` | where products are computed: "cuda" for a GPU, NumPy otherwise |
     | `landmarks` | for experts: the landmarks, in unit coordinates |
     | `public_points` | for experts: public points in unit coordinates, or how many to draw |
+
+    >>> options = tacit.DesignOptions(rank=200, signal=0.1)
     """
 
     rank: int | None = None

@@ -53,6 +53,15 @@ class Evaluation:
     | `subgroups` | the same among the people of each group, if `by` was stated |
     | `guarantee`, `receipt` | what is promised to whoever was counted, and what shows the charge |
     | `facts` | how it was measured, as plain data |
+
+    >>> found = tacit.evaluate(
+    ...     {"learned": policy, "now": {"dose": 30}}, log, play="uniform", budget=budget,
+    ...     ledger="sqlite:///others.db", options=tacit.EvaluationOptions(other_people=True),
+    ... )
+    >>> found.against, list(found.differences)
+    ('now', ['learned'])
+    >>> tacit.Evaluation.load(found.save("found.json")).values == found.values
+    True
     """
 
     values: dict[str, Estimate]

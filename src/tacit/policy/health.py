@@ -70,6 +70,9 @@ class Health:
     | `"nothing learned"`   | no   | no action is clearly better than any other                 |
     | `"same for all"`      | yes  | one action for everybody is as good, as far as can be told |
     | `"ok"`                | yes  | the policy is clearly better than any fixed action         |
+
+    >>> policy.health().verdict
+    'ok'
     """
 
     usable_share: Estimate | None  # of records that could be read; None where that is not known

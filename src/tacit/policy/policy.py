@@ -33,7 +33,17 @@ CANDIDATES = 256
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """Decides, predicts, and says how sure it is. Holds released numbers only."""
+    """Decides, predicts, and says how sure it is. Holds released numbers only.
+
+    >>> visitors = {"age": [30, 60]}
+    >>> doses = policy.decide(visitors)
+    >>> low, high = policy.interval(doses, visitors, 0.9)
+    >>> bool((low < policy.mean(doses, visitors)).all())
+    True
+    >>> folder = policy.save("policy/")
+    >>> tacit.Policy.load(folder).guarantee == policy.guarantee
+    True
+    """
 
     problem: Problem
     guarantee: Guarantee
