@@ -22,7 +22,6 @@ extensions = [
     "repository_links",
 ]
 exclude_patterns = ["_ext", "_build", "jupyter_execute", "**/.ipynb_checkpoints"]
-suppress_warnings = ["toc.empty_glob"]  # docs/index.md has room for pages that may come
 
 # Pages are read on a forge, too: anchors are those that forges make.
 myst_heading_anchors = 4

@@ -9,7 +9,7 @@ real data use `tacit.Design` and `tacit.Statistic`.
 
 >>> points = np.linspace(0, 1, 20)[:, None]
 >>> gain = tacit.paper.maximal_information_gain(tacit.RBF(0.3), points, horizon=10, tau=1.0)
->>> 0 < gain < 10 * np.log(2) / 2
+>>> bool(0 < gain < 10 * np.log(2) / 2)
 True
 """
 

@@ -36,7 +36,7 @@ class Part:
     `unit` is "record" or "user", and `key` 16 hexadecimal digits.
 
     >>> part = tacit.Part("hold-out", 0.2, "record", "0123456789abcdef")
-    >>> part.mask(0, 1000).sum() < 300  # about a fifth of the rows, always the same ones
+    >>> bool(part.mask(0, 1000).sum() < 300)  # about a fifth of the rows, always the same ones
     True
     >>> part.other.name
     'learn'
