@@ -14,14 +14,16 @@ version = release = __version__
 
 extensions = [
     "sphinx.ext.autodoc",
-    "sphinx.ext.mathjax",
     "myst_nb",
     "sphinx_copybutton",
     "docstrings",  # these are in _ext
     "generated",
+    "mathml",
     "repository_links",
 ]
 exclude_patterns = ["_ext", "_build", "jupyter_execute", "**/.ipynb_checkpoints"]
+
+smartquotes = False  # it makes one dash of two, also of an option's
 
 # Pages are read on a forge, too: anchors are those that forges make.
 myst_heading_anchors = 4
@@ -42,7 +44,10 @@ python_maximum_signature_line_length = 80
 
 html_theme = "furo"
 html_title = f"Tacit {version}"
-html_static_path: list[str] = []
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_math_renderer = "mathml"
+html_show_copyright = False
 html_show_sphinx = False
 copybutton_prompt_text = r"\$ |>>> |\.\.\. "
 copybutton_prompt_is_regexp = True
