@@ -45,6 +45,10 @@ python_maximum_signature_line_length = 80
 html_theme = "furo"
 html_title = f"Tacit {version}"
 html_static_path = ["_static"]
+html_theme_options = {
+    "light_css_variables": {"code-font-size": "76%"},
+    "dark_css_variables": {"code-font-size": "76%"},
+}
 html_css_files = ["site.css"]
 html_math_renderer = "mathml"
 html_show_copyright = False

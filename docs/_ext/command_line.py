@@ -11,8 +11,9 @@ from tacit.cli import app
 
 HEAD = """# The command line
 
-Made from the commands' own help. `tacit COMMAND --help` shows the same in a terminal. Every command takes `--json`, which prints
-one JSON object for machines and nothing else. Errors are one sentence on standard error, and the exit code is then 2.
+Made from the commands' own help. `tacit COMMAND --help` shows the same in a terminal. Every command
+takes `--json`, which prints one JSON object for machines and nothing else. Errors are one sentence
+on standard error, and the exit code is then 2.
 """
 
 

@@ -7,11 +7,12 @@ from typing import Any
 
 HEAD = """# The HTTP interface
 
-Made from the OpenAPI {openapi} document that a running service has at `/openapi.json` ({{download}}`openapi.json`). How to run and
-secure the service is in [the decision service](../../service.md).
+Made from the OpenAPI {openapi} document that a running service has at `/openapi.json`
+({{download}}`openapi.json`). How to run and secure the service is in
+[the decision service](../../service.md).
 
-Errors are `application/problem+json` (RFC 9457), one sentence each. Where the service has keys a request carries one, as
-`Authorization: Bearer KEY` or `X-API-Key: KEY`.
+Errors are `application/problem+json` (RFC 9457), one sentence each. Where the service has keys a
+request carries one, as `Authorization: Bearer KEY` or `X-API-Key: KEY`.
 """
 METHODS = ("get", "post", "put", "patch", "delete")
 
@@ -19,9 +20,8 @@ METHODS = ("get", "post", "put", "patch", "delete")
 def http_page(about: dict[str, Any]) -> str:
     parts = [HEAD.format(openapi=about["openapi"])]
     for path, methods in about["paths"].items():
-        for method in METHODS:
-            if method in methods:
-                parts.append(_operation(path, method, methods[method]))
+        known = [method for method in METHODS if method in methods]
+        parts += [_operation(path, method, methods[method]) for method in known]
     parts.append("## Bodies\n")
     for name, schema in sorted(about["components"]["schemas"].items()):
         parts.append(_schema(name, schema))

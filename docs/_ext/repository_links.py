@@ -1,7 +1,7 @@
 """Links of pages to files of the repository: those that are pages of the site lead to them.
 
-A page in docs/ links to `../src/tacit/core/sums.md`, which a forge shows. On the site the proofs are
-pages of their own, made by `generated`.
+A page in docs/ links to `../src/tacit/core/sums.md`, which a forge shows. On the site the proofs
+are pages of their own, made by `generated`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def proofs() -> list[Path]:
 
 
 def resolved(text: str, folder: Path, docname: str) -> str:
-    """The text of a page whose links are relative to `folder`, with links for the page `docname`."""
+    """The text of a page in `folder`, with links for the page `docname` of the site."""
     pages = {ROOT / name: page for name, page in PAGES.items()}
     pages |= {proof: f"{PROOFS}/{proof.stem}.md" for proof in proofs()}
     docs = ROOT / "docs"

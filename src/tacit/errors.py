@@ -42,8 +42,8 @@ class UnknownRoundError(StateError):
     """There is no round of this id."""
 
 
-class ToldBeforeError(StateError):
-    """The reward of this round was told before."""
+class DuplicateRewardError(StateError):
+    """The reward of this round was recorded before."""
 
 
 class BudgetError(TacitError, RuntimeError):

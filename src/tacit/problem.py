@@ -36,8 +36,8 @@ class Problem:
     `play` is how the actions of a log were chosen, if that was not uniformly at random: a function
     `(contexts, rng) -> actions` on columns in the user's units, a `Policy`, a list of these (a
     committee: each round is played by one of them), probabilities of labels `{"A": 0.8, "B": 0.2}`,
-    or something with `sample(n, rng)` that does not look at contexts. `tacit.play` has more. It is
-    public: it must not depend on the rounds of the log.
+    or something with `sample(n, rng)` that does not depend on contexts. `tacit.play` has more. It
+    is public: it must not depend on the rounds of the log.
 
     `advantage=True` learns only what decisions need: how much better an action is than a random one
     in the same context (`policy.advantage`). No budget goes to the part of the reward that no

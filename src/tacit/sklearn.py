@@ -260,7 +260,7 @@ class PolicyLearner(BaseEstimator):  # type: ignore[misc]
 
 
 def _require_table(X: Any, least: int = 0) -> None:
-    """Fails unless X is a table of so many columns. Looks at types, dtypes and shapes alone."""
+    """Fails unless X is a table of so many columns. Only types, dtypes and shapes are read."""
     if issparse(X):
         raise InputError("sparse data is not supported: pass X.toarray().")
     if getattr(getattr(X, "dtype", None), "kind", "") == "c":

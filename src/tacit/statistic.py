@@ -195,7 +195,7 @@ class Statistic:
             raise StateError("there are no records to release: add at least one first.")
 
     def simulate_release(self, rng: np.random.Generator) -> Policy:
-        """What a release would look like, from a seeded generator: free, reproducible, and marked
+        """A simulated release, from a seeded generator: free, reproducible, and marked
         NOT private."""
         return self._policy(simulate_gaussian(self._sum, self.design.budget, rng))
 

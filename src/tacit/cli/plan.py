@@ -25,7 +25,7 @@ def plan(
     delta: Delta = 1e-6,
     target: Annotated[
         float | None,
-        typer.Option(help="An error to reach: prints the rounds and epsilon it takes."),
+        typer.Option(help="A target error: prints the rounds and epsilon it takes."),
     ] = None,
     signal: Annotated[
         float,

@@ -26,7 +26,7 @@ class DesignOptions:
     | `rank` | the largest number of landmarks; 500, or up to 1000 for far more rounds |
     | `tau` | the regularisation |
     | `clip` | the largest influence of a record; `math.inf` is the paper's, without a clip |
-    | `context_share` | of the budget, to learn who comes: 0.15, or 0.05 to check a generator |
+    | `context_share` | of the budget, to count contexts: 0.15, or 0.05 to check a generator |
     | `signal` | a guess of the standard deviation of the reward function, in half reward ranges |
     | `noise` | a guess of the standard deviation of rewards around it, in the same unit |
     | `max_weight` | of a record of a log with propensities: rarer actions count with this weight |

@@ -23,7 +23,7 @@ class Range:
     |---|---|
     | "drop" | the record counts, and adds nothing |
     | a number between low and high | is read as that number |
-    | "indicator" | is told apart from every number, by a coordinate of its own that is 0 or 1 |
+    | "indicator" | is distinguished from every number, by a coordinate of its own that is 0 or 1 |
 
     `Box.of(age=Range(18, 95, missing=50), weight=Range(40, 140, missing="indicator"))`
 

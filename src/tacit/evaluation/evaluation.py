@@ -170,6 +170,6 @@ def sentence(name: str, against: str, found: Estimate) -> str:
         ends = f"{-found.high:.3g} to {-found.low:.3g}"
         return f"{name} earns {much} LESS than {against} ({ends})."
     return (
-        f"{name} and {against} cannot be told apart: the difference is {found.value:.3g} "
+        f"{name} and {against} cannot be distinguished: the difference is {found.value:.3g} "
         f"({found.low:.3g} to {found.high:.3g})."
     )

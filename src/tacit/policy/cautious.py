@@ -79,8 +79,8 @@ class Cautious(Derived):
 
     @cached_property
     def share_changed(self) -> float:
-        """The share of visitors for whom the policy deviates: of people like those who came, or of
-        evenly drawn contexts where nothing is known of them."""
+        """The share of visitors for whom the policy deviates: of people like those in the data, or
+        of evenly drawn contexts where nothing is known of them."""
         return float(np.mean(self._compare(people(self.policy))[2] >= self.level))
 
     def _compare(
