@@ -78,7 +78,7 @@ class Block:
 
 
 def blocks_of(text: str) -> list[Block]:
-    found = []
+    found: list[Block] = []
     end = 0
     for match in FENCE.finditer(text):
         between = text[end : match.start()]
@@ -203,13 +203,13 @@ class Run:
         return done.stdout.replace(f"{os.getcwd()}/", "")  # a folder that nobody else has
 
     def _compare(self, block: Block, printed: str) -> None:
-        if same(block.body, printed, block.varies):
-            return
-        if not self.update:
+        if self.update:
+            if block.body != printed:
+                self.changes.append((block, printed))
+        elif not same(block.body, printed, block.varies):
             raise BlockFailure(
                 self._at(block, f"the page says\n\n{block.body}\nand it printed\n\n{printed}")
             )
-        self.changes.append((block, printed))
 
     def _at(self, block: Block, what: str) -> str:
         return f"{self.path}, line {block.line + 1}:\n{what}"

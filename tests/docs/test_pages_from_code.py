@@ -22,7 +22,7 @@ from http_interface import http_page
 
 
 def commands(group: Any = None, name: str = "tacit") -> Iterator[tuple[str, Any]]:
-    found = typer.main.get_command(app) if group is None else group
+    found: Any = typer.main.get_command(app) if group is None else group
     for word, command in found.commands.items():
         if hasattr(command, "commands"):
             yield from commands(command, f"{name} {word}")
