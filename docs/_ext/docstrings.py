@@ -25,7 +25,7 @@ def converted(lines: list[str]) -> list[str]:
         elif block[0].startswith("    "):
             found += [".. code-block:: python", "", *block]
         else:
-            found += [_inline(line) for line in block]
+            found += _inline("\n".join(block)).split("\n")
     return found
 
 
@@ -64,7 +64,8 @@ def _inline(text: str) -> str:
     found = outside[0]
     for code, after in zip(parts[1::2], outside[1:], strict=True):
         # Something that follows directly, such as a plural s, needs a mark.
-        found += f"``{code.strip()}``" + ("\\ " if after[:1].isalnum() else "") + after
+        code = " ".join(code.split())  # which may begin on one line and end on the next
+        found += f"``{code}``" + ("\\ " if after[:1].isalnum() else "") + after
     return found
 
 

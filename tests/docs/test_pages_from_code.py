@@ -64,9 +64,18 @@ def test_the_page_of_the_interface_has_every_call() -> None:
 
 
 def test_docstrings_become_what_sphinx_reads() -> None:
-    lines = ["Uses `a_` and *b*.", "", "| x | y |", "|---|---|", "| `k` | `v`s |", "", "    code()"]
+    lines = [
+        "Uses `a_` and *b*, `c(",
+        "d)`.",
+        "",
+        "| x | y |",
+        "|---|---|",
+        "| `k` | `v`s |",
+        "",
+        "    code()",
+    ]
     assert converted(lines) == [
-        "Uses ``a_`` and \\*b\\*.",
+        "Uses ``a_`` and \\*b\\*, ``c( d)``.",
         "",
         ".. list-table::",
         "   :header-rows: 1",
