@@ -258,8 +258,8 @@ def validate(
     It follows the present epoch, or opens now if the last one was released. Each of its
     rounds is given at random to the policy or to the baseline; the study's own one if none is
     typed. It is filled and waited for like any epoch. `tacit study advance` then SPENDS the whole
-    budget of these people on the two mean rewards and their difference, and `tacit study history` shows them. The
-    policy stays the same, and learning goes on after it.
+    budget of these people on the two mean rewards and their difference, and `tacit study history`
+    shows them. The policy stays the same, and learning goes on after it.
 
         tacit study validate sqlite:///study.db --rounds 2000 --baseline dose=30
     """
