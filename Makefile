@@ -1,11 +1,11 @@
-# Commands people type: make demo, make test, make check, make lab, make bench. CI types the same.
+# Commands people type: make demo, test, check, docs, lab, bench. CI types the same.
 # Before a release: make test-lowest and make dist.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 LOWEST := .venv-lowest
 
-.PHONY: demo test test-lowest check lab bench dist clean
+.PHONY: demo test test-lowest check docs lab bench dist clean
 
 demo: $(VENV)/.demo
 	$(BIN)/tacit demo --out out/demo
@@ -27,6 +27,14 @@ check: $(VENV)/.check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The site, in out/docs: every code block is executed, every page built without a warning, every
+# internal link followed.
+docs: export OPENBLAS_NUM_THREADS = 1
+docs: $(VENV)/.docs
+	$(BIN)/pytest docs -p no:cacheprovider
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet -d out/doctrees docs out/docs
+	$(BIN)/python docs/_ext/check_site.py out/docs
 
 # The evaluation package: `tacit arena` and `tacit bench` appear once it is installed.
 lab: $(VENV)/.lab
@@ -52,7 +60,7 @@ $(BIN)/python:
 
 # One stamp per set of extras, renewed when the project file changes.
 $(VENV)/.demo: $(BIN)/python pyproject.toml
-	$(BIN)/pip install --quiet --editable ".[plot]"
+	$(BIN)/pip install --quiet --editable ".[files,plot]"
 	@touch $@
 
 $(VENV)/.lab: $(BIN)/python pyproject.toml lab/pyproject.toml
@@ -61,6 +69,10 @@ $(VENV)/.lab: $(BIN)/python pyproject.toml lab/pyproject.toml
 
 $(VENV)/.test: $(BIN)/python pyproject.toml lab/pyproject.toml
 	$(BIN)/pip install --quiet --editable ".[test]" --editable lab
+	@touch $@
+
+$(VENV)/.docs: $(BIN)/python pyproject.toml lab/pyproject.toml
+	$(BIN)/pip install --quiet --editable ".[test,docs]" --editable lab
 	@touch $@
 
 $(VENV)/.check: $(BIN)/python pyproject.toml lab/pyproject.toml

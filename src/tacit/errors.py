@@ -9,16 +9,33 @@ DISTRIBUTION = "tacit-dp"  # what pip calls this package: `tacit` on the index i
 
 
 class TacitError(Exception):
-    """The base class of every error that Tacit raises on purpose."""
+    """The base class of every error that Tacit raises on purpose.
+
+    >>> try:
+    ...     tacit.Budget(epsilon=-1.0)
+    ... except tacit.TacitError as error:
+    ...     print(type(error).__name__)
+    InputError
+    """
 
 
 class InputError(TacitError, ValueError):
-    """A public argument is wrong: a shape, a name, a range, a version."""
+    """A public argument is wrong: a shape, a name, a range, a version.
+
+    >>> tacit.Box.of(age=(95, 18))
+    Traceback (most recent call last):
+    tacit.errors.InputError: ...
+    """
 
 
 class StateError(TacitError, RuntimeError):
     """The call is well formed but comes at the wrong time: an unknown round, a spent horizon, a
-    closed study."""
+    closed study.
+
+    >>> study.policy  # before it was released
+    Traceback (most recent call last):
+    tacit.errors.StateError: this study was not released yet: call release().
+    """
 
 
 class TooLateError(StateError):
@@ -29,16 +46,26 @@ class UnknownRoundError(StateError):
     """There is no round of this id."""
 
 
-class ToldBeforeError(StateError):
-    """The reward of this round was told before."""
+class DuplicateRewardError(StateError):
+    """The reward of this round was recorded before."""
 
 
 class BudgetError(TacitError, RuntimeError):
-    """The ledger refuses a charge. The message says what was spent, asked and left."""
+    """The ledger refuses a charge. The message says what was spent, asked and left.
+
+    >>> budget = tacit.Budget(epsilon=2.0, delta=1e-6)  # more than the ledger has
+    >>> tacit.fit(problem, log, play="uniform", budget=budget, ledger=ledger)
+    Traceback (most recent call last):
+    tacit.errors.BudgetError: the budget (epsilon=1, delta=1e-06) does not cover this: ...
+    """
 
 
 class RequestConflictError(TacitError, RuntimeError):
-    """A request id was used before for another request."""
+    """A request id was used before for another request.
+
+    >>> issubclass(tacit.RequestConflictError, tacit.TacitError)
+    True
+    """
 
 
 class MissingExtraError(TacitError, ImportError):
@@ -51,8 +78,17 @@ class MissingExtraError(TacitError, ImportError):
 
 
 class PolicyWarning(UserWarning):
-    """A policy is not worth using, as its released numbers say: see `Policy.health`."""
+    """A policy is not worth using, as its released numbers say: see `Policy.health`.
+
+    >>> import warnings
+    >>> warnings.simplefilter("error", tacit.PolicyWarning)  # never go on with such a policy
+    >>> warnings.simplefilter("ignore", tacit.PolicyWarning)  # or ask for policy.health() yourself
+    """
 
 
 class EvaluationWarning(UserWarning):
-    """An evaluation may be too good, or rests on little: see docs/evaluation.md."""
+    """An evaluation may be too good, or rests on little: see docs/evaluation.md.
+
+    >>> import warnings
+    >>> warnings.simplefilter("error", tacit.EvaluationWarning)
+    """

@@ -53,11 +53,6 @@ def evaluate(
 ) -> Evaluation:
     """SPENDS `budget` from `ledger`, and returns what policies earn, from rounds that were logged.
 
-    found = tacit.evaluate(
-        {"learned": policy, "now": {"dose": 30}}, log, play="uniform", budget=..., ledger=...
-    )
-    found.differences["learned"]  # .value, .low, .high
-
     | argument | what it is |
     |---|---|
     | `policies` | names, each with a policy, an action, a function of contexts, or "uniform" |
@@ -78,6 +73,14 @@ def evaluate(
     The same call on the same ledger returns what was released, free of charge: pass
     `RunOptions(request=...)` with a name of its own to spend on other data with as many rows.
     Functions are called with one context at a time.
+
+    >>> found = tacit.evaluate(
+    ...     {"learned": policy, "now": {"dose": 30}}, log, play="uniform", budget=budget,
+    ...     ledger="sqlite:///others.db", options=tacit.EvaluationOptions(other_people=True),
+    ... )
+    >>> difference = found.differences["learned"]
+    >>> difference.low < difference.value < difference.high
+    True
     """
     run = run or RunOptions()
     found = find_problem(policies, problem)

@@ -45,10 +45,6 @@ def fit(
 ) -> Policy:
     """SPENDS `budget` from `ledger`, and returns a policy learned from rounds that were logged.
 
-    policy = tacit.fit(
-        problem, log, play="uniform", budget=tacit.Budget(1.0, 1e-6), ledger="sqlite:///study.db"
-    )
-
     | argument | what it is |
     |---|---|
     | `data` | a table (pandas, polars, Arrow, a dict of columns), or files (see below) |
@@ -91,6 +87,12 @@ def fit(
 
     Warns with a `PolicyWarning` if the released numbers say that the policy is not worth using: see
     `Policy.health`.
+
+    >>> policy = tacit.fit(
+    ...     problem, log, play="uniform", budget=tacit.Budget(1.0, 1e-6), ledger="sqlite:///study.db"
+    ... )
+    >>> policy.private, policy.facts["records"]
+    (True, 2000)
     """
     _require_hold_out(hold_out, against)
     problem = state_play(problem, play, propensity)

@@ -6,6 +6,11 @@ is found greedily. Comments name the line of the algorithm or the equation that 
 Idealised numerics, not a hardened mechanism: floating point throughout, the supremum of sigmabar
 and the exponential measure are taken over grids, and nothing keeps account of what is spent. For
 real data use `tacit.Design` and `tacit.Statistic`.
+
+>>> points = np.linspace(0, 1, 20)[:, None]
+>>> gain = tacit.paper.maximal_information_gain(tacit.RBF(0.3), points, horizon=10, tau=1.0)
+>>> bool(0 < gain < 10 * np.log(2) / 2)
+True
 """
 
 from __future__ import annotations

@@ -27,11 +27,6 @@ ALIKE = 1e-9  # the largest prior variance of an advantage where all actions are
 class Problem:
     """Which action is best for which context?
 
-    problem = Problem(
-        actions=Box.of(dose=(0, 100)),
-        contexts=Mixed.of(age=(18, 95), weight=(40, 140), gene=["G/G", "A/G", "A/A"]),
-    )
-
     A plain kernel such as `Matern(2.5, 0.3)` is read as the product of itself on actions and itself
     on contexts. Without one it is that of `tacit.kernels.default_kernel`, which pools contexts and
     treats labels as unordered unless they are declared to be ordered. Contexts that nobody named
@@ -41,12 +36,19 @@ class Problem:
     `play` is how the actions of a log were chosen, if that was not uniformly at random: a function
     `(contexts, rng) -> actions` on columns in the user's units, a `Policy`, a list of these (a
     committee: each round is played by one of them), probabilities of labels `{"A": 0.8, "B": 0.2}`,
-    or something with `sample(n, rng)` that does not look at contexts. `tacit.play` has more. It is
-    public: it must not depend on the rounds of the log.
+    or something with `sample(n, rng)` that does not depend on contexts. `tacit.play` has more. It
+    is public: it must not depend on the rounds of the log.
 
     `advantage=True` learns only what decisions need: how much better an action is than a random one
     in the same context (`policy.advantage`). No budget goes to the part of the reward that no
     action changes, of which only the mean over everybody is learned (`policy.mean` adds it).
+
+    >>> problem = tacit.Problem(
+    ...     actions=tacit.Box.of(dose=(0, 100)),
+    ...     contexts=tacit.Mixed.of(age=(18, 95), weight=(40, 140), gene=["G/G", "A/G", "A/A"]),
+    ... )
+    >>> problem.contexts.names
+    ('age', 'weight', 'gene')
     """
 
     actions: Domain
@@ -113,12 +115,12 @@ class Problem:
     ) -> Problem:
         """A problem on columns of a table, whose ranges and levels are declared here.
 
-        problem = Problem.from_table(
-            log,
-            action="dose",
-            ranges={"dose": (0, 100), "age": (18, 95)},
-            levels={"gene": ["G/G", "A/G", "A/A"]},
-        )
+        >>> problem = tacit.Problem.from_table(
+        ...     {"dose": float, "age": int, "gene": str},  # or the table itself
+        ...     action="dose",
+        ...     ranges={"dose": (0, 100), "age": (18, 95)},
+        ...     levels={"gene": ["G/G", "A/G", "A/A"]},
+        ... )
 
         `table` is a frame, a schema, or a mapping of names to dtypes. Only names and dtypes are
         taken from it, to check the declarations: a range needs a column that may hold numbers, and

@@ -29,12 +29,14 @@ except ImportError:
 class PolicyLearner(BaseEstimator):  # type: ignore[misc]
     """Learns privately which action is best in which context: `tacit.fit` for scikit-learn.
 
-    learner = PolicyLearner(
-        actions=(0, 100), contexts={"age": (18, 95), "weight": (40, 140)}, play="uniform",
-        ledger="sqlite:///study.db",
-    )
-    learner.fit(frame[["age", "weight"]], frame["reward"], action=frame["dose"])
-    doses = learner.predict(visitors)
+    >>> from tacit.sklearn import PolicyLearner
+    >>> learner = PolicyLearner(
+    ...     actions=(0, 100), contexts={"age": (18, 95)}, play="uniform",
+    ...     ledger="sqlite:///sklearn.db",
+    ... )
+    >>> learner = learner.fit(frame[["age"]], frame["reward"], action=frame["dose"])
+    >>> len(learner.predict(frame[["age"]].head(3)))
+    3
 
     Ranges and labels are declared, never learned from rows, and so is how actions were played:
     without `actions`, `contexts`, `ledger` and `play`, or the propensities of the actions, there is
@@ -255,7 +257,7 @@ class PolicyLearner(BaseEstimator):  # type: ignore[misc]
 
 
 def _require_table(X: Any, least: int = 0) -> None:
-    """Fails unless X is a table of so many columns. Looks at types, dtypes and shapes alone."""
+    """Fails unless X is a table of so many columns. Only types, dtypes and shapes are read."""
     if issparse(X):
         raise InputError("sparse data is not supported: pass X.toarray().")
     if getattr(getattr(X, "dtype", None), "kind", "") == "c":

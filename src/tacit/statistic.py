@@ -31,7 +31,15 @@ from tacit.tables import is_column, labels, vector
 
 
 class Statistic:
-    """b = sum_i q_s(w_i) y_i in exact integers. Private: it shows its size and nothing else."""
+    """b = sum_i q_s(w_i) y_i in exact integers. Private: it shows its size and nothing else.
+
+    >>> design = tacit.Design.build(problem, horizon=2000, budget=budget, rng=7, passes=1)
+    >>> statistic = design.statistic()
+    >>> statistic = statistic.add(log, log, log["reward"])
+    >>> statistic.records
+    2000
+    >>> policy = statistic.release(ledger="sqlite:///steps.db", request="spring")
+    """
 
     def __init__(
         self, design: Design, device: str | Engine | None = None, cohort: Cohort | None = None
@@ -187,7 +195,7 @@ class Statistic:
             raise StateError("there are no records to release: add at least one first.")
 
     def simulate_release(self, rng: np.random.Generator) -> Policy:
-        """What a release would look like, from a seeded generator: free, reproducible, and marked
+        """A simulated release, from a seeded generator: free, reproducible, and marked
         NOT private."""
         return self._policy(simulate_gaussian(self._sum, self.design.budget, rng))
 

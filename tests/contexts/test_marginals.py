@@ -1,4 +1,4 @@
-"""Contexts learned privately: bounded rows, one charge, and a generator that resembles who came."""
+"""Contexts learned privately: bounded rows, one charge, and a generator like the records."""
 
 from __future__ import annotations
 

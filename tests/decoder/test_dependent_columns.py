@@ -50,7 +50,7 @@ def learned(alike: bool, passes: int = 2) -> Policy:
 
 
 def error(policy: Policy, alike: bool) -> float:
-    """The root mean square error of what is expected, over people like those who came."""
+    """The root mean square error of what is expected, over people like those in the data."""
     rng = np.random.default_rng(4)
     contexts = people(1000, rng, alike)
     actions = PROBLEM.actions.sample_points(1000, rng)

@@ -434,7 +434,7 @@ def test_it_is_a_baseline_of_studies_and_reports(tmp_path: Path) -> None:
         policy.cautious(found.fixed).share_changed, abs=0.01
     )
     share = percent(found.gains.over_fixed.share_sure)
-    assert f"at least 95 % sure, {share} of the people who came get another" in " ".join(
+    assert f"at least 95 % sure, {share} of the people in the data get another" in " ".join(
         against_others(found)
     )
 

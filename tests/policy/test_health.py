@@ -1,4 +1,4 @@
-"""Whether a policy is worth using: who came, what is gained, and a verdict that is seldom wrong."""
+"""Whether a policy is worth using: visitors, what is gained, and a verdict that is seldom wrong."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def nothing(seed: int) -> tuple[Floats, Floats]:
     return points, np.clip(y, -1.0, 1.0)
 
 
-# -- who came -------------------------------------------------------------------------------------
+# -- visitors -------------------------------------------------------------------------------------
 
 
 def test_visitors_are_like_the_people_who_came(young: Policy) -> None:

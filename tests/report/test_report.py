@@ -306,11 +306,11 @@ def test_what_matters_is_what_matters_to_the_people_who_came(policy: Policy) -> 
 
 def test_the_page_says_whom_it_is_about(policy: Policy, page: str, tmp_path: Path) -> None:
     assert policy.visitors is None  # a plain design counts nobody
-    assert "the people who came" not in page
+    assert "the people in the data" not in page
     assert "evenly drawn contexts" in page
     counted = replace(policy, visitors=np.random.default_rng(0).random((200, 2)))
     made = text_of(counted, tmp_path)
-    assert "of the people who came" in made
+    assert "of the people in the data" in made
     assert "Black bars along the axes" in made
     assert "Black bars along the axes" not in page
     assert "evenly drawn contexts" not in made
@@ -517,7 +517,10 @@ def test_maps_hold_what_does_not_move_as_for_somebody_typical(eight_columns: Fin
 
 def test_without_people_maps_hold_the_middle_and_say_so(found: Findings, page: str) -> None:
     assert np.array_equal(found.view.typical, found.view.contexts.middle)
-    assert "in the middle of their ranges, since nothing is known of who came: age 56.5" in page
+    said = (
+        "in the middle of their ranges, since nothing is known of the records' contexts: age 56.5"
+    )
+    assert said in page
     assert "typical visitor" not in page
 
 

@@ -394,7 +394,7 @@ def test_a_later_pass_shares_what_both_have_of_the_first() -> None:
 
 
 def test_rewards_that_are_added_once_more_share_all_but_the_privacy_noise() -> None:
-    """Two releases of one sum: the noise of who came is the same, up to what keeps the covariance
+    """Two releases of one sum: the sampling noise is the same, up to what keeps the covariance
     positive."""
     rng = np.random.default_rng(0)
     first = observation_of(0.3, 0.5, rng, rewards=True)

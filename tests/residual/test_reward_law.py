@@ -8,7 +8,7 @@ import pytest
 from tacit._typing import Floats
 from tacit.numerics.histogram import NODES, hat
 from tacit.residual.clipping import _clipped, clip_residuals, law_response
-from tacit.residual.reward_law import VALUES, ResidualLaw, RewardLaw, ToldRewards
+from tacit.residual.reward_law import VALUES, ReleasedRewards, ResidualLaw, RewardLaw
 from tacit.residual.target import WHOLE, Residual
 
 EXACT = 1e-6  # the error of a reward function that is known
@@ -114,11 +114,11 @@ def test_normal_rewards_are_shifted() -> None:
     assert curvature == pytest.approx(np.full((4, 127), -((step / std) ** 2)), abs=1e-9)
 
 
-def told(y: Floats, noise: float, rng: np.random.Generator) -> ToldRewards:
+def told(y: Floats, noise: float, rng: np.random.Generator) -> ReleasedRewards:
     histogram = hat(y).mean(axis=0) + noise * rng.normal(size=17)
     mean = float(y.mean() + noise * rng.normal())
     square = float(np.mean(y**2) + noise * rng.normal())
-    return ToldRewards(mean, noise, square, noise, histogram, noise)
+    return ReleasedRewards(mean, noise, square, noise, histogram, noise)
 
 
 @pytest.mark.parametrize("kind", ["binary", "bump", "zeros"])

@@ -17,10 +17,10 @@ from desks import HERE, ask_after_fork, ask_at_a_desk, desk_at
 from mutation import Mutant, failure_under
 from tacit.core.database import connect
 from tacit.errors import (
+    DuplicateRewardError,
     RequestConflictError,
     StateError,
     TacitError,
-    ToldBeforeError,
     TooLateError,
     UnknownRoundError,
 )
@@ -99,7 +99,7 @@ def test_rewards_are_kept_to_the_last_bit_and_odd_ones_are_none(url: str) -> Non
     assert [row.reward for row in rows] == [*scaled, None, None, None]
     assert desk.serve([Tell("2", None), Tell("0", 1 / 3)]) == [None, None]
     (other,) = desk.serve([Tell("2", 0.5)])
-    assert isinstance(other, ToldBeforeError)
+    assert isinstance(other, DuplicateRewardError)
 
 
 def test_rounds_of_a_group_go_into_the_epoch_that_has_room(url: str) -> None:

@@ -7,7 +7,7 @@ import typer
 from tacit.cli.console import Json, emit, out
 from tacit.cli.options import StudyUrl
 
-app = typer.Typer(no_args_is_help=True, help="Look at and upgrade the schema of a database.")
+app = typer.Typer(no_args_is_help=True, help="Show and upgrade the schema of a database.")
 
 
 @app.command()

@@ -53,7 +53,7 @@ def demo(
         emit(result.to_json() | {"report": shown, "policy": str(to / "policy")})
         return
     rows = [
-        ["uniformly random doses", f"{result.uniform.reward:.3f}", "what exploring looks like"],
+        ["uniformly random doses", f"{result.uniform.reward:.3f}", "what exploring earns"],
         ["best fixed dose", f"{result.best_fixed.reward:.3f}", "no personalisation"],
         [
             "[bold]private policy[/bold]",

@@ -255,11 +255,11 @@ def validate(
 ) -> None:
     """Plan a validation epoch: fresh people, the policy against a baseline. Spends nothing yet.
 
-    It follows the present epoch, or opens now if the last one was released. A coin gives each of
-    its rounds to the policy or to the baseline; the study's own one if none is typed. It is asked,
-    told and waited for like any epoch. `tacit study advance` then SPENDS the whole budget of these
-    people on the two mean rewards and their difference, and `tacit study history` shows them. The
-    policy stays the same, and learning goes on after it.
+    It follows the present epoch, or opens now if the last one was released. Each of its
+    rounds is given at random to the policy or to the baseline; the study's own one if none is
+    typed. It is filled and waited for like any epoch. `tacit study advance` then SPENDS the whole
+    budget of these people on the two mean rewards and their difference, and `tacit study history`
+    shows them. The policy stays the same, and learning goes on after it.
 
         tacit study validate sqlite:///study.db --rounds 2000 --baseline dose=30
     """
@@ -289,7 +289,7 @@ def export(
         tacit fit problem.toml rounds.parquet --propensity propensity --out other/
 
     What such a fit spends, it spends on the same people: it adds to what the study spent. The
-    problem file must not say in a [play] table that the log was played some other way.
+    problem file must not say in a `play` table that the log was played some other way.
     """
     study = _open(url)
     path = study.export(to)

@@ -35,7 +35,7 @@ def evaluate(
     ],
     problem: Annotated[
         Path | None,
-        typer.Option(help="The problem file, for its [play], [columns], reward and user."),
+        typer.Option(help="The problem file, for its play, columns, reward and user."),
     ] = None,
     play: Annotated[
         str | None,
@@ -108,7 +108,7 @@ def evaluate(
     Where the ledger paid for the policy with the budget of everybody this is refused. Where nothing
     is known of it, you are warned; --other-people states that they are others.
 
-    With --by gene, or --by age:40,60, the same is told of each subgroup, with wider intervals.
+    With --by gene, or --by age:40,60, the same is reported for each subgroup, with wider intervals.
 
     Files may be of any size: they are read once, in this process. There are no checkpoints, and no
     clusters. The same command again returns what was released, and spends nothing.

@@ -79,7 +79,7 @@ def fit(
     play: Annotated[
         str | None,
         typer.Option(
-            help="How actions were chosen: uniform. Other laws stand in the [play] table."
+            help="How actions were chosen: uniform. Other laws stand in the problem file."
         ),
     ] = None,
     propensity: Annotated[
@@ -150,7 +150,7 @@ def fit(
     this very fit, which is then written again. Another policy in it is replaced with --overwrite
     only, as a whole or not at all; other files are never touched.
 
-    Where there is no ledger yet, one is made with the budget of this fit, and you are told: a new
+    Where there is no ledger yet, one is made with the budget of this fit, and a line says so: a new
     ledger is a new budget. Files that have a ledger beside them get no second one at --ledger,
     unless you say --new-ledger: what is spent from two ledgers adds up for the people in the data.
 
@@ -163,7 +163,7 @@ def fit(
     sense counts and adds nothing.
 
     How actions were chosen cannot be seen in a log, so it has to be said: uniformly at random, by a
-    law that the [play] table of the problem file states, or with a propensity for each row.
+    law that the problem file states in its `play` table, or with a propensity for each row.
 
         tacit fit problem.toml log.parquet --out policy/ --play uniform
 
@@ -178,8 +178,8 @@ def fit(
 
         tacit fit problem.toml log.parquet --out policy/ --hold-out 0.2
 
-    With --against it is told at once: the policy is evaluated on those kept apart, with the same
-    budget from their own account, against what is done now. The report leads with it:
+    With --against it is measured at once: the policy is evaluated on those kept apart, with the
+    same budget from their own account, against what is done now. The report leads with it:
 
         tacit fit problem.toml log.parquet --out policy/ --hold-out 0.2 --against dose=30
 

@@ -15,12 +15,12 @@ from tacit.errors import InputError, StateError
 if TYPE_CHECKING:
     from tacit.core import Account, Budget
 
-app = typer.Typer(no_args_is_help=True, help="Look into a study's budget.")
+app = typer.Typer(no_args_is_help=True, help="Show and check a study's budget.")
 
 
 @app.callback()
 def _group() -> None:
-    """Look into a study's budget."""
+    """Show and check a study's budget."""
 
 
 @app.command()

@@ -25,7 +25,7 @@ def plan(
     delta: Delta = 1e-6,
     target: Annotated[
         float | None,
-        typer.Option(help="An error to reach: prints the rounds and epsilon it takes."),
+        typer.Option(help="A target error: prints the rounds and epsilon it takes."),
     ] = None,
     signal: Annotated[
         float,
@@ -111,8 +111,8 @@ def plan(
 
         tacit plan problem.toml --epsilon 1 --detect 0.05 --reward-std 0.2 --rounds 2000
 
-    The play is that of the [play] table. With a column of propensities the weights are those of the
-    fit, and the log is taken to explore uniformly as rarely as they allow for.
+    The play is that of the file's `play` table. With a column of propensities the weights are those
+    of the fit, and the log is taken to explore uniformly as rarely as they allow for.
     """
     from tacit.design import DesignOptions
     from tacit.design.weights import choose_max_weight

@@ -29,7 +29,7 @@ def report(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Look at a policy: what it decides, what it expects, how sure it is, which context matters,
+    """Report on a policy: what it decides, what it expects, how sure it is, which context matters,
     what it promises.
 
     Writes one page that needs nothing else: no network, no script. It is made from the released

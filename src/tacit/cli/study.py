@@ -1,4 +1,4 @@
-"""`tacit study`: create a study in a database, look at it, release its policy."""
+"""`tacit study`: create a study in a database, show it, release its policy."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from tacit.study import Study, StudyState
 
 app = typer.Typer(
-    no_args_is_help=True, help="Create, look at and release a study that lives in a database."
+    no_args_is_help=True, help="Create, show and release a study that lives in a database."
 )
 
 

@@ -4,6 +4,12 @@ privately (`release_marginals`).
 A generator is anything with `sample(n, rng)`, or a plain function `(n, rng) -> table`. A wrong
 guess costs accuracy, never privacy. What it returns must be public: never pass the study's own
 contexts. A `PublicSample` that is the very table of records is refused.
+
+>>> def census(n, rng):  # who is expected to come, from public knowledge alone
+...     return {"age": np.clip(rng.normal(60, 12, n), 18, 95)}
+>>> problem = tacit.Problem(
+...     tacit.Box.of(dose=(0, 100)), tacit.Box.of(age=(18, 95)), generator=census
+... )
 """
 
 from __future__ import annotations
@@ -48,6 +54,12 @@ class PublicSample:
     as the sample are refused when they are added. A copy of them is not noticed: only a comparison
     of values could, and whether that ends in a refusal would itself tell something about the
     records.
+
+    >>> table = {"age": [31, 45, 52, 70]}  # published somewhere already
+    >>> sample = tacit.contexts.PublicSample(table)
+    >>> problem = tacit.Problem(
+    ...     tacit.Box.of(dose=(0, 100)), tacit.Box.of(age=(18, 95)), generator=sample
+    ... )
     """
 
     def __init__(self, table: Any) -> None:

@@ -81,6 +81,12 @@ class Budget:
     `Budget(rho=...)` (zCDP).
 
     `share` makes it a part of such a budget, for one of several releases that spend it together.
+
+    >>> budget = tacit.Budget(epsilon=1.0, delta=1e-6)
+    >>> str(budget)
+    'epsilon=1, delta=1e-06'
+    >>> tacit.Budget(epsilon=1.0).pure
+    True
     """
 
     epsilon: float | None = None
@@ -176,7 +182,12 @@ class Budget:
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What a policy promises, in numbers and in words. Every policy carries one."""
+    """What a policy promises, in numbers and in words. Every policy carries one.
+
+    >>> text = str(policy.guarantee)  # of any policy
+    >>> text.split(" differential privacy")[0]
+    '(1, 1e-06)-joint'
+    """
 
     rho: float
     epsilon: float

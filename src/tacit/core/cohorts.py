@@ -19,7 +19,12 @@ LARGEST = 2**62  # of the numbers of records: databases keep them in 64 bits
 
 @dataclass(frozen=True)
 class Cohort:
-    """The records from number `first` to before number `last`, under a name."""
+    """The records from number `first` to before number `last`, under a name.
+
+    >>> spring = tacit.Cohort("spring", 0, 1000)  # the first thousand records
+    >>> spring.overlaps(tacit.Cohort("summer", 1000, 3000))
+    False
+    """
 
     name: str
     first: int

@@ -84,6 +84,12 @@ class Ledger:
     `Ledger.open(url)`.
 
     `is_new` says whether it was made by the call that returned this object.
+
+    >>> ledger = tacit.Ledger.create("sqlite:///ledger.db", tacit.Budget(1.0, 1e-6))
+    >>> ledger.charges()
+    []
+    >>> str(tacit.Ledger.open("sqlite:///ledger.db").budget)
+    'epsilon=1, delta=1e-06'
     """
 
     def __init__(self, engine: sa.Engine, budget: Budget, is_new: bool = False) -> None:

@@ -34,6 +34,12 @@ class Part:
     """The people to "learn" from, or those of the "hold-out": a `share` of all. Public.
 
     `unit` is "record" or "user", and `key` 16 hexadecimal digits.
+
+    >>> part = tacit.Part("hold-out", 0.2, "record", "0123456789abcdef")
+    >>> bool(part.mask(0, 1000).sum() < 300)  # about a fifth of the rows, always the same ones
+    True
+    >>> part.other.name
+    'learn'
     """
 
     name: str

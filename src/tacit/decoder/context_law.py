@@ -1,4 +1,4 @@
-"""The law of contexts given noisy counts of who came, and the moments of a statistic under it."""
+"""The law of contexts given noisy counts of them, and the moments of a statistic under it."""
 
 from __future__ import annotations
 

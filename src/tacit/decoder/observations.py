@@ -124,7 +124,7 @@ class GroupObservation:
 def innovations(passes: Sequence[LinearObservation]) -> list[LinearObservation]:
     """What each pass over the same people says beyond those before it, with independent errors.
 
-    The passes share the noise of who came, so their own errors are not (`shared_noise`). With
+    The passes share the sampling noise, so their own errors are not (`shared_noise`). With
     b = G t + e of the passes so far, Cov e = N, and Cov(e, e2) = X, it is b2 - X' N^-1 b.
     """
     b = passes[0].b

@@ -48,6 +48,10 @@ class Design:
     A design is of one pass over the records. `passes_left` more may follow, which share
     `total_budget` with it; `previous` are the releases of the passes before it. The design of an
     epoch of a study knows its `cohort`, and what was released of `earlier` ones.
+
+    >>> design = tacit.Design.build(problem, horizon=2000, budget=budget, rng=7)
+    >>> design.statistic().records  # private: ready for records, and shows no more than this
+    0
     """
 
     problem: Problem

@@ -8,7 +8,7 @@ from typing import Any
 
 from tacit._typing import Array, Floats
 from tacit.core import Guarantee
-from tacit.residual.reward_law import NoiseEstimate, ToldRewards
+from tacit.residual.reward_law import NoiseEstimate, ReleasedRewards
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class Earlier:
     records: float  # those that could be used
     observation: Floats
     features: Floats
-    rewards: ToldRewards
+    rewards: ReleasedRewards
     noise: tuple[NoiseEstimate, ...]  # of their rewards around the reward function
     mean_square: float  # of what records added in the last pass
     guarantee: Guarantee  # to these people
@@ -61,7 +61,7 @@ class Earlier:
     @classmethod
     def restore(cls, facts: dict[str, Any], arrays: dict[str, Array]) -> Earlier:
         """The inverse of `facts()` and `arrays()`."""
-        rewards = ToldRewards(**facts["rewards"], histogram=arrays.get("histogram"))
+        rewards = ReleasedRewards(**facts["rewards"], histogram=arrays.get("histogram"))
         names = ("people", "records", "mean_square", "count_noise", "retention", "is_prior")
         plain = {name: facts[name] for name in names}
         return cls(

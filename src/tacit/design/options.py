@@ -26,7 +26,7 @@ class DesignOptions:
     | `rank` | the largest number of landmarks; 500, or up to 1000 for far more rounds |
     | `tau` | the regularisation |
     | `clip` | the largest influence of a record; `math.inf` is the paper's, without a clip |
-    | `context_share` | of the budget, to learn who comes: 0.15, or 0.05 to check a generator |
+    | `context_share` | of the budget, to count contexts: 0.15, or 0.05 to check a generator |
     | `signal` | a guess of the standard deviation of the reward function, in half reward ranges |
     | `noise` | a guess of the standard deviation of rewards around it, in the same unit |
     | `max_weight` | of a record of a log with propensities: rarer actions count with this weight |
@@ -35,6 +35,8 @@ class DesignOptions:
     | `device` | where products are computed: "cuda" for a GPU, NumPy otherwise |
     | `landmarks` | for experts: the landmarks, in unit coordinates |
     | `public_points` | for experts: public points in unit coordinates, or how many to draw |
+
+    >>> options = tacit.DesignOptions(rank=200, signal=0.1)
     """
 
     rank: int | None = None

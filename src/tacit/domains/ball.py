@@ -18,7 +18,12 @@ from tacit.tables import Columns, floats, number, numbers
 @dataclass(frozen=True)
 class Ball(Domain):
     """All points within `radius` of `centre`. In unit coordinates it is the ball of radius 1/2
-    around the middle of the cube."""
+    around the middle of the cube.
+
+    >>> disc = tacit.Ball([0.0, 0.0], radius=2.0, names=["east", "north"])
+    >>> disc.project({"east": [3.0], "north": [0.0]})
+    array([[2., 0.]])
+    """
 
     centre: Sequence[float]
     radius: float = 1.0

@@ -26,6 +26,12 @@ class Box(Domain):
     filled by default. One whose missing values have an indicator may be missing besides: in unit
     coordinates it is then in the middle, and its indicator, which comes after all numbers, is 1. A
     uniform draw of it is missing one time in ten.
+
+    >>> box = tacit.Box.of(age=(18, 95), weight=(40, 140))
+    >>> box.names
+    ('age', 'weight')
+    >>> box.project({"age": [10, 50], "weight": [70, 200]}).tolist()
+    [[18.0, 70.0], [50.0, 140.0]]
     """
 
     low: Sequence[float]

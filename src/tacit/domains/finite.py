@@ -126,6 +126,10 @@ class Catalogue(Finite):
     """Items with ids and feature vectors: what may be recommended.
 
     Each feature is scaled to [0, 1] over the catalogue, so a lengthscale of 1 spans it.
+
+    >>> films = tacit.Catalogue([[0.9, 0.1], [0.2, 0.8]], ids=["Alien", "Amelie"], names=["film"])
+    >>> films.candidates(10).tolist()
+    ['Alien', 'Amelie']
     """
 
     features: ArrayLike
@@ -175,6 +179,10 @@ class Categories(Finite):
     `missing="unknown"` is the label of every cell that is missing or holds none of the levels: one
     of them, or else a further one of that name, which comes after them. Without it such a record
     counts, and adds nothing.
+
+    >>> severity = tacit.Categories(["none", "mild", "severe"], "severity", ordered=True)
+    >>> severity.encode({"severity": np.array(["none", "severe", "?"])})[:, 0].tolist()
+    [0.0, 1.0, nan]
     """
 
     levels: Sequence[Any]

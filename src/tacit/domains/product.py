@@ -23,7 +23,12 @@ FEWEST_EACH = 8  # points of the continuous parts that go with each of these com
 @dataclass(frozen=True)
 class Mixed(Domain):
     """Several domains side by side: `Mixed([Box(...), Categories(...), ...])`. A Mixed among them
-    is replaced by its parts."""
+    is replaced by its parts.
+
+    >>> people = tacit.Mixed.of(age=(18, 95), gene=["G/G", "A/G", "A/A"])
+    >>> people.names
+    ('age', 'gene')
+    """
 
     parts: Sequence[Domain]
 

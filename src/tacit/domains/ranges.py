@@ -23,9 +23,13 @@ class Range:
     |---|---|
     | "drop" | the record counts, and adds nothing |
     | a number between low and high | is read as that number |
-    | "indicator" | is told apart from every number, by a coordinate of its own that is 0 or 1 |
+    | "indicator" | is distinguished from every number, by a coordinate of its own that is 0 or 1 |
 
     `Box.of(age=Range(18, 95, missing=50), weight=Range(40, 140, missing="indicator"))`
+
+    >>> box = tacit.Box.of(age=tacit.Range(18, 95, missing=50))
+    >>> box.project({"age": [30, float("nan")]})[:, 0].tolist()
+    [30.0, 50.0]
     """
 
     low: float

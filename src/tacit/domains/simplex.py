@@ -17,7 +17,12 @@ from tacit.tables import Columns, floats
 
 @dataclass(frozen=True)
 class Simplex(Domain):
-    """`parts` non-negative shares with sum 1. Unit coordinates are the shares themselves."""
+    """`parts` non-negative shares with sum 1. Unit coordinates are the shares themselves.
+
+    >>> shares = tacit.Simplex(3, names=["shares", "bonds", "cash"])
+    >>> shares.project({"shares": [0.5], "bonds": [0.5], "cash": [0.5]}).round(3).tolist()
+    [[0.333, 0.333, 0.333]]
+    """
 
     parts: int
     names: Sequence[str] = ()  # type: ignore[assignment]

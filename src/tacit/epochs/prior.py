@@ -14,7 +14,7 @@ from tacit.errors import InputError
 from tacit.numerics import linalg
 from tacit.policy import Policy
 from tacit.problem import Problem
-from tacit.residual.reward_law import ToldRewards
+from tacit.residual.reward_law import ReleasedRewards
 
 KNOWN = 1e-9  # the least that counts of what a posterior knows more than its prior
 
@@ -38,7 +38,7 @@ def as_earlier(policy: Policy) -> Earlier:
         records=0.0,
         observation=_observation(posterior),
         features=np.zeros(posterior.rank),
-        rewards=ToldRewards(0.0, 1.0, None, 1.0, None, 1.0),
+        rewards=ReleasedRewards(0.0, 1.0, None, 1.0, None, 1.0),
         noise=(),
         mean_square=posterior.mean_square,
         guarantee=policy.guarantee,

@@ -18,8 +18,8 @@ from tacit.evaluation.arms import Arm, Comparison, read_arms
 from tacit.policy import Policy
 from tacit.policy.promise import promise_of
 from tacit.policy.visitors import VISITORS, spread
-from tacit.residual.expected import noise_estimates, told_rewards
-from tacit.residual.reward_law import ToldRewards
+from tacit.residual.expected import noise_estimates, released_rewards
+from tacit.residual.reward_law import ReleasedRewards
 
 SHOWN = 256  # visitors whose expected rewards are averaged
 # The skew of what a record adds, times this, is the standard deviation of by how much means of arms
@@ -39,7 +39,7 @@ def sum_up(policy: Policy, rng: Rng) -> Earlier:
         records=passes[-1].records,
         observation=observed.rows,
         features=observed.features,
-        rewards=told_rewards(passes[0]),
+        rewards=released_rewards(passes[0]),
         noise=noise_estimates(policy, passes, rng),
         mean_square=added_square(passes[-1]),
         guarantee=promise_of(releases),
@@ -52,7 +52,7 @@ def sum_up(policy: Policy, rng: Rng) -> Earlier:
 def epoch_facts(policy: Policy, number: int) -> dict[str, Any]:
     """What the history of a study tells of an epoch: released numbers, in the user's units."""
     passes = by_people(policy.releases)[-1]
-    told = told_rewards(passes[0])
+    told = released_rewards(passes[0])
     low, high = policy.problem.reward_range
     half = (high - low) / 2
     sampling = _reward_variance(passes[0], told) / passes[0].records
@@ -79,13 +79,13 @@ def compare_arms(policy: Policy, arms: Sequence[Arm]) -> Comparison:
     sums, noise = averaged(told)
     unit = policy.releases[-1].design.unit
     # Nobody is shrunk by a pull where records are protected: it is 0 there.
-    variance = _reward_variance(passes[0], told_rewards(passes[0]))
+    variance = _reward_variance(passes[0], released_rewards(passes[0]))
     pull = max(lost_share(parts, variance) for parts in passes)
     shift = SHIFTED * max(skew_of(parts, variance) for parts in passes)
     return read_arms(sums, noise, arms, unit, policy.problem.reward_range, pull, shift)
 
 
-def _reward_variance(first: ReleaseParts, told: ToldRewards) -> float:
+def _reward_variance(first: ReleaseParts, told: ReleasedRewards) -> float:
     """Of the rewards of an epoch. Where its records add residuals, their mean square says nothing
     of it, and that of the first epoch, whose play is wider, stands for it."""
     if not first.adds_rewards:
@@ -96,7 +96,7 @@ def _reward_variance(first: ReleaseParts, told: ToldRewards) -> float:
 
 
 def _expected(policy: Policy) -> Floats:
-    """The rewards that a policy expects of its own decisions, for people like those who came."""
+    """The rewards that a policy expects of its own decisions, for people like those in the data."""
     visitors = policy.visitors
     if visitors is None:
         visitors = spread(policy.problem.contexts, VISITORS)

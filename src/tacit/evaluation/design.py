@@ -244,7 +244,7 @@ def _counts(usable: float, records: int) -> dict[str, Any]:
 
 
 def public_contexts(problem: Problem, model: Policy | None) -> Floats:
-    """Contexts like those of the people who came, as far as is known; never from data."""
+    """Contexts like those of the people in the data, as far as is known; never from data."""
     if model is not None and model.visitors is not None:
         return model.visitors[:PUBLIC_CONTEXTS]
     if problem.generator is not None:

@@ -30,6 +30,10 @@ class Estimate:
     | `unsure` | the standard deviation of the square of `sampling`, which was released, too |
     | `window` | the standard deviation of what rounds near a decision differ from the decision |
     | `limits` | what is possible at all; the interval lies within |
+
+    >>> gain = tacit.Estimate(value=0.12, sampling=0.02, noise=0.01)
+    >>> f"{gain.value} ({gain.low:.3f} to {gain.high:.3f})"
+    '0.12 (0.076 to 0.164)'
     """
 
     value: float

@@ -54,6 +54,15 @@ class Evaluation:
     | `subgroups` | the same among the people of each group, if `by` was stated |
     | `guarantee`, `receipt` | what is promised to whoever was counted, and what shows the charge |
     | `facts` | how it was measured, as plain data |
+
+    >>> found = tacit.evaluate(
+    ...     {"learned": policy, "now": {"dose": 30}}, log, play="uniform", budget=budget,
+    ...     ledger="sqlite:///others.db", options=tacit.EvaluationOptions(other_people=True),
+    ... )
+    >>> found.against, list(found.differences)
+    ('now', ['learned'])
+    >>> tacit.Evaluation.load(found.save("found.json")).values == found.values
+    True
     """
 
     values: dict[str, Estimate]
@@ -163,6 +172,6 @@ def sentence(name: str, against: str, found: Estimate) -> str:
         ends = f"{-found.high:.3g} to {-found.low:.3g}"
         return f"{name} earns {much} LESS than {against} ({ends})."
     return (
-        f"{name} and {against} cannot be told apart: the difference is {found.value:.3g} "
+        f"{name} and {against} cannot be distinguished: the difference is {found.value:.3g} "
         f"({found.low:.3g} to {found.high:.3g})."
     )

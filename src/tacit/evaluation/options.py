@@ -26,6 +26,8 @@ class EvaluationOptions:
     | `other_people` | True states that nobody of this log was used to learn the policies |
 
     Without a `window` its width is chosen by a public rule (see docs/evaluation.md).
+
+    >>> options = tacit.EvaluationOptions(level=0.9, by={"age": [40, 60]})
     """
 
     window: float | None = None

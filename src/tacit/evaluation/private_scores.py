@@ -141,7 +141,7 @@ class ScoreSum:
     def simulate_release(
         self, rng: np.random.Generator, budget: Budget | None = None
     ) -> Evaluation:
-        """What a release would look like, from a seeded generator: free, reproducible, and marked
+        """A simulated release, from a seeded generator: free, reproducible, and marked
         NOT private."""
         self._close()
         released = simulate_gaussian(self._sum, budget or self.design.budget, rng)

@@ -1,4 +1,9 @@
-"""Kernels: what kind of function the reward is thought to be."""
+"""Kernels: what kind of function the reward is thought to be.
+
+>>> age = tacit.Matern(2.5, 0.5).on("age")
+>>> dose = tacit.Matern(2.5, 0.3).on("dose")
+>>> kernel = tacit.Joint(dose * age + tacit.Linear().on("age"))  # sums and products of kernels
+"""
 
 from tacit.kernels.base import Kernel
 from tacit.kernels.centred import Centred

@@ -139,7 +139,14 @@ class On(Kernel):
 @dataclass(frozen=True)
 class Joint(Kernel):
     """A kernel of action and context together, where the product of one kernel on actions and one
-    on contexts is not wanted."""
+    on contexts is not wanted.
+
+    >>> problem = tacit.Problem(
+    ...     tacit.Box.of(dose=(0, 100)),
+    ...     tacit.Box.of(age=(18, 95)),
+    ...     kernel=tacit.Joint(tacit.Matern(2.5, 0.3) + tacit.Linear()),
+    ... )
+    """
 
     whole: ClassVar[bool] = True
     kernel: Kernel
@@ -162,6 +169,11 @@ class Separable(Kernel):
     """A kernel on actions times a kernel on contexts. `at` is the number of columns of the action.
 
     Decisions are fast with it: the factor of a context is computed once for all actions.
+
+    >>> kernel = tacit.Separable(actions=tacit.Matern(2.5, 0.3), contexts=tacit.RBF(0.8))
+    >>> problem = tacit.Problem(
+    ...     tacit.Box.of(dose=(0, 100)), tacit.Box.of(age=(18, 95)), kernel=kernel
+    ... )
     """
 
     whole: ClassVar[bool] = True

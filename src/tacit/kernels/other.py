@@ -15,7 +15,11 @@ from tacit.kernels.base import Kernel, _device, finite
 
 @dataclass(frozen=True)
 class Linear(Kernel):
-    """(bias^2 + v'u) / (bias^2 + d) with v = 2 a - 1 and u = 2 b - 1 in [-1, 1]^d, at most 1."""
+    """(bias^2 + v'u) / (bias^2 + d) with v = 2 a - 1 and u = 2 b - 1 in [-1, 1]^d, at most 1.
+
+    >>> tacit.Linear()(np.array([[0.0]]), np.array([[0.0], [1.0]])).tolist()
+    [[1.0, 0.0]]
+    """
 
     bias: float = 1.0
 
@@ -34,7 +38,12 @@ class Linear(Kernel):
 
 @dataclass(frozen=True)
 class Categorical(Kernel):
-    """Per column 1 where the labels agree and `similarity` where they do not; columns multiply."""
+    """Per column 1 where the labels agree and `similarity` where they do not; columns multiply.
+
+    >>> labels = tacit.Categorical(similarity=0.15)
+    >>> labels(np.array([[0.0]]), np.array([[0.0], [0.5]])).tolist()
+    [[1.0, 0.15]]
+    """
 
     similarity: float = 0.0
 

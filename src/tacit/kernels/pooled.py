@@ -45,6 +45,9 @@ class Pooled(Kernel):
     product of these on columns. The mean is over its columns; `k` is the kernel itself, with
     lengthscales that are longer by `STRETCH`. `levels` are the numbers of labels of each column, 0
     for numbers; a problem fills them in.
+
+    >>> contexts = tacit.Pooled(tacit.Matern(2.5, 0.5), weights=(0.7, 0.3, 0.0))
+    >>> kernel = tacit.Separable(actions=tacit.Matern(2.5, 0.3), contexts=contexts)
     """
 
     kernel: Kernel

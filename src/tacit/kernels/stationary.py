@@ -111,7 +111,11 @@ class Stationary(Kernel):
 
 @dataclass(frozen=True)
 class RBF(Stationary):
-    """exp(-r^2 / 2)"""
+    """exp(-r^2 / 2)
+
+    >>> tacit.RBF(0.3)(np.array([[0.0]]), np.array([[0.1], [0.9]])).round(2).tolist()
+    [[0.95, 0.01]]
+    """
 
     lengthscale: Lengthscale = 0.3
 
@@ -129,7 +133,12 @@ class RBF(Stationary):
 
 @dataclass(frozen=True)
 class RationalQuadratic(Stationary):
-    """(1 + r^2 / (2 alpha))^(-alpha)"""
+    """(1 + r^2 / (2 alpha))^(-alpha)
+
+    >>> kernel = tacit.RationalQuadratic(0.3, alpha=1.0)
+    >>> kernel(np.array([[0.0]]), np.array([[0.1], [0.9]])).round(2).tolist()
+    [[0.95, 0.18]]
+    """
 
     lengthscale: Lengthscale = 0.3
     alpha: float = 1.0
@@ -156,6 +165,11 @@ class Matern(Stationary):
     """Matern kernels of three smoothnesses nu, with s = sqrt(2 nu) r:
 
     1/2: exp(-s);  3/2: (1 + s) exp(-s);  5/2: (1 + s + s^2 / 3) exp(-s)
+
+    >>> smooth = tacit.Matern(2.5, 0.3)
+    >>> near_and_far = smooth(np.array([[0.0]]), np.array([[0.1], [0.9]]))
+    >>> near_and_far.round(2).tolist()
+    [[0.92, 0.03]]
     """
 
     smoothness: float = 2.5

@@ -28,6 +28,8 @@ class RunOptions:
     | `address` | of a Ray cluster that is there; without one it is started on this machine |
     | `workers` | how many workers a Ray cluster on this machine has |
     | `progress` | called with (what, done, total) now and then |
+
+    >>> run = tacit.RunOptions(request="spring", columns={"dose": "amount_mg"})
     """
 
     request: str | None = None

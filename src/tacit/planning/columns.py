@@ -137,7 +137,7 @@ class Basis:
 
 class Learning(Learner):
     """A study that learns functions on a basis. It believes in several priors, each with the same
-    probability, and is told of each group of functions which ones: `priors[group]` are covariances
+    probability, and knows of each group of functions which ones: `priors[group]` are covariances
     on the landmarks."""
 
     def __init__(

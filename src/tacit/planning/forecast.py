@@ -143,6 +143,10 @@ def plan(
     With several `epochs` (how many, their sizes, or "auto") it is the plan of a study that goes on,
     which plays a share `explore` of its rounds uniformly from the second epoch on and the others
     by Thompson sampling: see `EpochPlan`. Its first epoch makes two passes, later ones one.
+
+    >>> plan = tacit.plan(problem, horizon=2000, budget=tacit.Budget(1.0, 1e-6))
+    >>> plan.forecast.expected_error < plan.forecast.uniform_error
+    True
     """
     horizon = require_rounds(horizon)
     options = options or DesignOptions()

@@ -218,7 +218,7 @@ class Player:
         """What the release of an epoch says: one pass, which adds what is not known before it."""
         noise = self._options.noise
         error = played.variance_given(before, B) ** 0.5
-        # A study does not know how noisy rewards are: what is not learned yet looks like noise.
+        # A study does not know how noisy rewards are: what is not learned yet counts as noise.
         feared = math.sqrt(noise**2 + FEARED * UNSURE * error**2)
         residual = choose_clip(error, feared)
         signal = error

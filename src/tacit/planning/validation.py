@@ -45,6 +45,11 @@ class ValidationPlan:
     | | far from the middle as `reward_std` allows |
     | `split` | the share of the rounds that the policy plays |
     | `unit` | who is protected; of "user"s a round is one user, whose further rounds add little |
+
+    >>> from tacit.planning import ValidationPlan
+    >>> plan = ValidationPlan(tacit.Budget(1.0, 1e-6), reward_range=(0, 1), reward_std=0.25)
+    >>> plan.power(plan.rounds_for(gain=0.05, power=0.8), gain=0.05) >= 0.8
+    True
     """
 
     budget: Budget

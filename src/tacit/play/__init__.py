@@ -11,6 +11,14 @@ learned from other data is a law if that data is public, or if it was learned pr
     Problem(actions, contexts, play=rule)
     Problem(actions, contexts, play=EpsilonGreedy(Policy.load("policy/"), 0.1))
     Problem(actions, contexts, play={"A": 0.8, "B": 0.1, "C": 0.1})
+
+>>> from tacit.play import EpsilonGreedy, Fixed, Probabilities
+>>> problem = tacit.Problem(
+...     tacit.Categories(["A", "B", "C"], "arm"),
+...     tacit.Box.of(age=(18, 95)),
+...     play=EpsilonGreedy(Fixed("A"), 0.3),  # A, but one time in three any of them
+... )
+>>> law = Probabilities({"A": 0.8, "B": 0.1, "C": 0.1})
 """
 
 from tacit.play.base import PlayLaw

@@ -1,4 +1,4 @@
-"""How one law of play is told from another."""
+"""How one law of play is distinguished from another."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class ContextFree(PlayLaw):
 
     @property
     def description(self) -> str:
-        return "a law that does not look at contexts"
+        return "a law that does not depend on contexts"
 
     def __call__(self, contexts: Columns, rng: Rng) -> Any:
         return self.generator.sample(rows(contexts), rng)
@@ -89,7 +89,7 @@ class Sampled(PointLaw):
 @dataclass(frozen=True, eq=False)
 class Function(PlayLaw):
     """A function `(contexts, rng) -> actions` of somebody's own, or `contexts -> actions`. Whether
-    it looks at its `rng` is not known: as a baseline it is taken for a rule."""
+    it uses its `rng` is not known: as a baseline it is taken for a rule."""
 
     function: Callable[..., Any]
     chance: ClassVar[bool] = False

@@ -6,7 +6,7 @@ The advantage of an action x in a context c is linear in the reward function f,
 
 over actions x_s that stand for uniformly random play, so its posterior is normal (see
 `tacit.policy.comparison`). The level of rewards cancels out. What it costs grows with the number of
-rows, where `Comparer` looks at every pair of them.
+rows, where `Comparer` visits every pair of them.
 """
 
 from __future__ import annotations

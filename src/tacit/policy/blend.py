@@ -25,6 +25,10 @@ class Blend(Derived):
 
     A coin is tossed for each decision. What it does is public: `Problem(play=blend)` learns from a
     log that was collected with it, and `probability` says how likely each action was.
+
+    >>> half = policy.blend({"dose": 30}, share=0.5)
+    >>> len(half.decide({"age": [30, 60]})["dose"])
+    2
     """
 
     policy: Policy

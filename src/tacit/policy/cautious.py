@@ -28,6 +28,10 @@ class Cautious(Derived):
 
     How sure it is follows from the posterior of the difference of the two rewards. What is not
     known of both alike cancels out, so two intervals that overlap may belong to a sure difference.
+
+    >>> careful = policy.cautious({"dose": 30}, level=0.95)
+    >>> 0 <= careful.share_changed <= 1
+    True
     """
 
     policy: Policy
@@ -75,8 +79,8 @@ class Cautious(Derived):
 
     @cached_property
     def share_changed(self) -> float:
-        """The share of visitors for whom the policy deviates: of people like those who came, or of
-        evenly drawn contexts where nothing is known of them."""
+        """The share of visitors for whom the policy deviates: of people like those in the data, or
+        of evenly drawn contexts where nothing is known of them."""
         return float(np.mean(self._compare(people(self.policy))[2] >= self.level))
 
     def _compare(

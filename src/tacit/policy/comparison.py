@@ -155,7 +155,7 @@ class Differences(NamedTuple):
 def compare_actions(posterior: Posterior, first: Floats, second: Floats, C: Floats) -> Differences:
     """One action less another for each context, all of them rows in unit coordinates.
 
-    What it costs grows with the number of rows, where `Comparer` looks at every pair of them.
+    What it costs grows with the number of rows, where `Comparer` visits every pair of them.
     """
     means = []
     variances = []

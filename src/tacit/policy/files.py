@@ -134,7 +134,7 @@ def _posterior(problem: Problem, about: Any, content: bytes) -> Posterior:
 
 
 def _visitors(problem: Problem, content: bytes) -> Any:
-    """Contexts like those of who came; None if that is not known."""
+    """Contexts like those of the records; None if that is not known."""
     with np.load(io.BytesIO(content), allow_pickle=False) as file:
         if "visitors" not in file.files:
             return None

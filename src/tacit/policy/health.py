@@ -59,7 +59,7 @@ class Estimate(NamedTuple):
 @dataclass(frozen=True)
 class Health:
     """What is known about how good a policy is. Gains are in the user's units of reward, on average
-    over the people who came as far as that is known.
+    over the people in the data as far as that is known.
 
     `verdict` is one of five stable codes, the worst that applies:
 
@@ -68,8 +68,11 @@ class Health:
     | `"no usable records"` | no   | clearly less than half of the records could be read        |
     | `"play contradicted"` | no   | the actions in the log were not played as was stated       |
     | `"nothing learned"`   | no   | no action is clearly better than any other                 |
-    | `"same for all"`      | yes  | one action for everybody is as good, as far as can be told |
+    | `"same for all"`      | yes  | one action for everybody is as good, as far as is known    |
     | `"ok"`                | yes  | the policy is clearly better than any fixed action         |
+
+    >>> policy.health().verdict
+    'ok'
     """
 
     usable_share: Estimate | None  # of records that could be read; None where that is not known
@@ -149,7 +152,8 @@ class Health:
 SENTENCES = {
     OK: "The policy is clearly better than random play and than any fixed action.",
     SAME_FOR_ALL: (
-        "One and the same action for everybody is as good as this policy, as far as can be told."
+        "One and the same action for everybody is as good as this policy, as far as the release "
+        "shows."
     ),
     PLAY_CONTRADICTED: (
         "The actions in the log were not played as was stated, so what the policy expects is "
@@ -165,7 +169,7 @@ SENTENCES = {
 
 
 class Notice:
-    """The health of a policy, found out once, and told once."""
+    """The health of a policy, found out once, and reported once."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
@@ -181,7 +185,7 @@ class Notice:
         return self._health
 
     def warn(self, stacklevel: int) -> None:
-        """Warns of a policy that is not good, unless it was told already."""
+        """Warns of a policy that is not good, unless that was reported already."""
         if self._told:
             return
         banner = self.tell().banner
@@ -211,7 +215,7 @@ def examine(policy: Policy) -> Health:
 
 
 def people(policy: Policy) -> Floats:
-    """Contexts like those of the people who came, or evenly drawn where nothing is known of
+    """Contexts like those of the people in the data, or evenly drawn where nothing is known of
     them."""
     n = PEOPLE if isinstance(policy.problem.k, Separable) else FEW_PEOPLE
     if policy.visitors is None:

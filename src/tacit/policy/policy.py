@@ -33,7 +33,17 @@ CANDIDATES = 256
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """Decides, predicts, and says how sure it is. Holds released numbers only."""
+    """Decides, predicts, and says how sure it is. Holds released numbers only.
+
+    >>> visitors = {"age": [30, 60]}
+    >>> doses = policy.decide(visitors)
+    >>> low, high = policy.interval(doses, visitors, 0.9)
+    >>> bool((low < policy.mean(doses, visitors)).all())
+    True
+    >>> folder = policy.save("policy/")
+    >>> tacit.Policy.load(folder).guarantee == policy.guarantee
+    True
+    """
 
     problem: Problem
     guarantee: Guarantee
@@ -42,7 +52,7 @@ class Policy:
     candidates: int = CANDIDATES
     receipt: dict[str, Any] | None = None
     releases: tuple[Release, ...] = ()  # what it was read from, for further passes; not saved
-    # Contexts in unit coordinates like those of the people who came, as far as is known.
+    # Contexts in unit coordinates like those of the people in the data, as far as is known.
     visitors: Floats | None = None
 
     @classmethod
@@ -123,10 +133,10 @@ class Policy:
     def mean(self, actions: Any, contexts: Any) -> Any:
         """The expected reward of each action in each context (row by row), in the user's units.
 
-        For a problem with `advantage=True` it is the mean reward of random play over the people who
-        came, plus the advantage of the action. What no action changes, such as that the young fare
-        better whatever is done, was then not learned. So on average over people like those who came
-        it is the expected reward, and differences between actions in one context are right, too;
+        For a problem with `advantage=True` it is the mean reward of random play over the people in
+        the data, plus the advantage of the action. What no action changes, such as that the young
+        fare better whatever is done, was then not learned. So on average over people like them it
+        is the expected reward, and differences between actions in one context are right, too;
         but in one context it lacks by how much everybody like that fares better or worse than the
         average, and `std` and `interval` do not hold that either. `advantage` is free of it.
         """

@@ -1,7 +1,7 @@
 """Values of visitors that cannot be read: missing, unknown, or far outside their range.
 
 A policy decides for such a visitor all the same: as for the middle of the range where a value is
-missing or unknown, as for the nearest end where it lies outside. Whoever would rather be told finds
+missing or unknown, as for the nearest end where it lies outside. Whoever would rather know finds
 here which values they are. Visitors' values are the caller's own, and may be named.
 """
 

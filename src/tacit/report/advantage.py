@@ -22,7 +22,7 @@ __all__ = ["BAND_90", "Comparison", "Gains", "measure_gains"]
 
 @dataclass(frozen=True, eq=False)
 class Gains:
-    """The policy's expected reward less that of others, over the people who came."""
+    """The policy's expected reward less that of others, over the people in the data."""
 
     over_random: Comparison
     over_fixed: Comparison

@@ -70,7 +70,7 @@ class Answer:
         return described(self.against, self.told)
 
     def sentence(self, span: float) -> str:
-        """By how much it is better, or that this cannot be told."""
+        """By how much it is better, or that this cannot be decided."""
         found = self.difference
         against = escape(self.baseline)
         if found.low > 0:
@@ -80,7 +80,7 @@ class Answer:
             less = Interval(-found.value, -found.high, -found.low, found.level)
             return f"The policy earns LESS than {against}, by {less.text(span)}."
         return (
-            f"It cannot be told whether the policy is better than {against}: the difference is "
+            f"It cannot be decided whether the policy is better than {against}: the difference is "
             f"{found.text(span)}."
         )
 
@@ -114,8 +114,8 @@ def block(policy: Policy) -> str:
     return (
         f'<p class="answer"><b>{answer.sentence(span)}</b> {answer.basis()}</p>\n'
         f"<figure>{figure}<figcaption>The mean reward of each, and the difference: the dot is the "
-        "estimate, and the bar holds the truth with the stated probability. It holds the chance of "
-        "who came and the noise that was added for privacy.</figcaption></figure>"
+        "estimate, and the bar holds the truth with the stated probability. It covers sampling "
+        "error and the noise that was added for privacy.</figcaption></figure>"
     )
 
 

@@ -155,7 +155,7 @@ class Findings:
         return [importance for importance in others if importance.reward_at_stake < limit]
 
     def drawn(self, action: Axis) -> Floats:
-        """The values of one action coordinate that are chosen for the people who came."""
+        """The values of one action coordinate that are chosen for the people in the data."""
         return action.values(self.view.chosen[:, action.columns])
 
     def shown(self, action: Axis) -> Floats:

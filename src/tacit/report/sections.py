@@ -70,7 +70,7 @@ def sure(found: Findings) -> str:
     n = min(len(found.advantage.mean), uncertainty.LINES)
     drawn = "drawn evenly from all that are possible, the rare ones as often as the common ones"
     if found.policy.visitors is not None:
-        drawn = "like those of the people who came, as far as the released counts of contexts say"
+        drawn = "like those in the data, as far as the released counts of contexts say"
     advantage = _figure(
         uncertainty.advantage(found.advantage),
         "advantage",
@@ -153,7 +153,7 @@ def _reward_slices(found: Findings, i: int, action: Axis) -> str:
     first = found.importances[0].axis
     caption = f"The same for {len(rewards.three(found))} values of {_name(first)}."
     if found.view.knows_people and not first.labels:
-        caption += " A tenth, half and nine tenths of the people who came have less."
+        caption += " A tenth, half and nine tenths of the people in the data have less."
     if i == 0:
         caption += BAND
     alt = (
@@ -186,7 +186,7 @@ def _bars(found: Findings, axes: list[Axis]) -> str:
     """A sentence about the bars that mark where people are, if there are any."""
     if not found.view.knows_people or all(axis.labels for axis in axes):
         return ""
-    return " Black bars along the axes span the middle 90 % of the people who came."
+    return " Black bars along the axes span the middle 90 % of the people in the data."
 
 
 def _change(action: Axis) -> str:

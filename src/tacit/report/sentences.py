@@ -143,11 +143,11 @@ def typical(found: Findings) -> str:
     if found.policy.visitors is None:
         return (
             "Maps move one or two contexts and hold the others in the middle of their ranges, "
-            f"since nothing is known of who came: {escape(places)}."
+            f"since nothing is known of the records' contexts: {escape(places)}."
         )
     return (
         "Maps move one or two contexts and hold the others as for a typical visitor: "
-        f"{escape(places)}. Of contexts drawn from what was released about the people who came it "
+        f"{escape(places)}. Of contexts drawn from what was released about people in the data it "
         "is the one nearest to the median of every number and to the commonest labels. It is "
         "nobody's record."
     )

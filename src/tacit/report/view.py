@@ -20,7 +20,7 @@ from tacit.report.frames import Frame
 
 @dataclass(frozen=True)
 class Detail:
-    """How closely to look."""
+    """How finely things are drawn."""
 
     curve: int  # points on a curve,
     side: int  # and along the side of a map
@@ -62,7 +62,7 @@ class View:
 
     @property
     def people(self) -> Floats:
-        """Contexts like those of the people who came, or evenly drawn where nothing is known of
+        """Contexts like those of the people in the data, or evenly drawn where nothing is known of
         them."""
         return self.comparer.C
 
@@ -85,11 +85,11 @@ class View:
         """Whom the page is about."""
         if self.policy.visitors is None:
             return "evenly drawn contexts"
-        return "the people who came"
+        return "the people in the data"
 
     @property
     def knows_people(self) -> bool:
-        """Whether anything is known of who came."""
+        """Whether anything is known of the records' contexts."""
         return self.policy.visitors is not None
 
     @property

@@ -15,7 +15,7 @@ from tacit.decoder.parts import ReleaseParts
 from tacit.policy import Policy
 from tacit.problem import Problem
 from tacit.residual.clipping import unclipped_variance
-from tacit.residual.reward_law import NoiseEstimate, ResidualLaw, ToldRewards
+from tacit.residual.reward_law import NoiseEstimate, ReleasedRewards, ResidualLaw
 
 LEAST_ERROR = 1e-6
 POINTS = 4096
@@ -40,7 +40,7 @@ class Expected:
 
 
 def expect(policy: Policy, problem: Problem, rng: Rng) -> Expected:
-    """Of the residuals of a policy, for people like those who came, played as `problem` says."""
+    """Of the residuals of a policy, for people like those in the data, played as `problem` says."""
     passes = by_people(policy.releases)[-1]
     points = _points(passes, problem, rng)
     posterior = policy.posterior
@@ -49,11 +49,11 @@ def expect(policy: Policy, problem: Problem, rng: Rng) -> Expected:
     design = passes[-1].design
     epochs = [each for each in design.earlier if not each.is_prior]
     if problem is design.problem and not epochs:
-        laws = told_rewards(passes[0]).laws()
+        laws = released_rewards(passes[0]).laws()
         found = [ResidualLaw.of(law, learned, error) for law in laws]
         square = laws[0].mean_square
     else:
-        first = epochs[0].rewards if epochs else told_rewards(passes[0])
+        first = epochs[0].rewards if epochs else released_rewards(passes[0])
         laws = first.laws()
         noise = _noise(policy, passes, rng)
         # The laws differ in their variance: the likeliest has the likeliest noise, and so on.
@@ -83,7 +83,7 @@ def noise_estimates(
         points = _points(passes, design.problem, rng)
         posterior = policy.posterior
         explained = float(np.var(posterior.reward(points)) + np.mean(posterior.variance(points)))
-        variances = np.array([law.variance for law in told_rewards(first).laws()])
+        variances = np.array([law.variance for law in released_rewards(first).laws()])
         std = float(np.hypot(variances[1:].std(), UNSURE * np.mean(posterior.variance(points))))
         found.append(NoiseEstimate(float(variances[0]) - explained, max(std, LEAST_ERROR)))
     for parts in passes:
@@ -123,14 +123,14 @@ def _points(passes: Sequence[ReleaseParts], problem: Problem, rng: Rng) -> Float
     return np.hstack([problem.draw_actions(contexts, rng), contexts])
 
 
-def told_rewards(first: ReleaseParts) -> ToldRewards:
+def released_rewards(first: ReleaseParts) -> ReleasedRewards:
     """What is released of rewards, which only the first pass measures: later ones add residuals."""
     n = first.records
     histogram = first.sums.histogram
     square = first.sums.square
     if first.design.max_weight > 1.0:
         square = None  # a mean square of weighted rewards, for the noise in sums of them
-    return ToldRewards(
+    return ReleasedRewards(
         mean=first.mean,
         mean_noise=first.block_noise("mean") / n,
         mean_square=None if square is None else square / n,

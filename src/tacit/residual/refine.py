@@ -39,6 +39,14 @@ def refine(
     records to its statistic and release it: both releases are charged to the ledger, and the
     decoder uses them together. It spends `budget`, by default what `Design.build(..., passes=2)`
     kept for it. Its coins follow from the design before it unless `rng` is given.
+
+    >>> design = tacit.Design.build(problem, horizon=2000, budget=budget, rng=7, passes=2)
+    >>> first = design.statistic().add(log, log, log["reward"])
+    >>> policy = first.release(ledger="sqlite:///passes.db", request="spring/pass 1")
+    >>> second = tacit.refine(policy).statistic().add(log, log, log["reward"])
+    >>> policy = second.release(ledger="sqlite:///passes.db", request="spring")
+    >>> policy.facts["passes"]
+    2
     """
     if not policy.releases:
         raise StateError(

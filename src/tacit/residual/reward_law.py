@@ -1,7 +1,7 @@
 """The law of rewards as far as a release says, and that of their residuals.
 
 It is a beta law, corrected by a histogram. A beta law with the released mean and mean square is
-close to what most rewards look like: two values (binary rewards), many zeros and few large ones, a
+close to what most rewards are like: two values (binary rewards), many zeros and few large ones, a
 bump in the middle. The histogram changes it where it clearly says otherwise.
 """
 
@@ -52,7 +52,7 @@ class RewardLaw:
         masses = _hat_probabilities(np.array([mean]), np.array([spread]), VALUES)[0]
         return cls(VALUES, (1.0 - ANYTHING) * masses + ANYTHING / len(VALUES))
 
-    def corrected(self, told: ToldRewards) -> RewardLaw:
+    def corrected(self, told: ReleasedRewards) -> RewardLaw:
         """This law where the histogram agrees with it, and the histogram elsewhere."""
         if told.histogram is None:
             return self
@@ -176,7 +176,7 @@ class NoiseEstimate:
 
 
 @dataclass(frozen=True, eq=False)
-class ToldRewards:
+class ReleasedRewards:
     """What a release says about rewards, and the standard deviations of the noise in it."""
 
     mean: float

@@ -13,12 +13,12 @@ from starlette.responses import Response
 
 from tacit.errors import (
     BudgetError,
+    DuplicateRewardError,
     InputError,
     MissingExtraError,
     RequestConflictError,
     StateError,
     TacitError,
-    ToldBeforeError,
     TooLateError,
     UnknownRoundError,
 )
@@ -67,7 +67,7 @@ STATUSES: list[tuple[type[Exception], int]] = [
     (ForbiddenError, 403),
     (NotFoundError, 404),
     (UnknownRoundError, 404),
-    (ToldBeforeError, 409),
+    (DuplicateRewardError, 409),
     (TooLateError, 410),
     (TooLargeError, 413),
     (RequestConflictError, 422),

@@ -35,6 +35,15 @@ def release_decision(
 
     For more than a handful of decisions a policy is the better buy: `statistic.release` pays once
     for all of them.
+
+    >>> pure = tacit.Budget(epsilon=2.0)
+    >>> design = tacit.Design.build(problem, horizon=2000, budget=pure, rng=7, passes=1)
+    >>> statistic = design.statistic().add(log, log, log["reward"])
+    >>> decision = tacit.release_decision(
+    ...     statistic, {"age": 40}, epsilon=1.0, ledger="sqlite:///one.db", request="patient 7"
+    ... )
+    >>> list(decision)
+    ['dose']
     """
     statistic.require_records()
     design = statistic.design

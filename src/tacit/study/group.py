@@ -11,7 +11,7 @@ import numpy as np
 from sqlalchemy import Connection, Table, bindparam, delete, insert, select, update
 
 from tacit.core.accounts import MANY
-from tacit.errors import RequestConflictError, StateError, ToldBeforeError, TooLateError
+from tacit.errors import DuplicateRewardError, RequestConflictError, StateError, TooLateError
 from tacit.study.calls import Activate, Answer, Ask, Call, Result, Tell
 from tacit.study.epoch_store import uncounted_table
 from tacit.study.store import (
@@ -217,5 +217,7 @@ def _conflict(id: str) -> RequestConflictError:
     )
 
 
-def _told_otherwise(id: str) -> ToldBeforeError:
-    return ToldBeforeError(f"another reward of round {id!r} was told before: the first one stays.")
+def _told_otherwise(id: str) -> DuplicateRewardError:
+    return DuplicateRewardError(
+        f"another reward of round {id!r} was told before: the first one stays."
+    )

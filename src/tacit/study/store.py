@@ -43,9 +43,9 @@ from tacit.core.database import perform, perform_in_turn, retrying
 from tacit.core.ledger import Ledger
 from tacit.core.users import user_key
 from tacit.errors import (
+    DuplicateRewardError,
     InputError,
     StateError,
-    ToldBeforeError,
     TooLateError,
     UnknownRoundError,
 )
@@ -422,8 +422,8 @@ def too_late(id: str) -> TooLateError:
     )
 
 
-def told_before(id: str) -> ToldBeforeError:
-    return ToldBeforeError(f"round {id!r} was told before: a reward is told once.")
+def told_before(id: str) -> DuplicateRewardError:
+    return DuplicateRewardError(f"round {id!r} was told before: a reward is told once.")
 
 
 def asked_in(connection: Connection) -> int:

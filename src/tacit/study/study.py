@@ -44,6 +44,11 @@ class Decision:
     `density` is true. In a study in epochs `mode` says by which part of the law it was played, and
     `epoch` in which epoch the round counts; None if it counts in none, because its user counts in
     an earlier one.
+
+    >>> decision = study.ask({"age": 61})
+    >>> decision.mode, list(decision.action), decision.propensity
+    ('explore', ['dose'], 0.01)
+    >>> study.tell(decision.id, 0.8)
     """
 
     id: str
@@ -59,6 +64,16 @@ class Study:
 
     What `ask` and `tell` did is on disk when they return. Any number of processes may work on one
     study at the same time.
+
+    >>> study = tacit.Study.create("sqlite:///study.db", problem, horizon=50, budget=budget)
+    >>> for age in range(20, 70):
+    ...     decision = study.ask({"age": age})
+    ...     study.tell(decision, 1 - abs(decision.action["dose"] - age) / 100)
+    >>> study.asked
+    50
+    >>> policy = study.release()  # SPENDS the budget
+    >>> tacit.Study.open("sqlite:///study.db").policy.receipt == policy.receipt
+    True
     """
 
     def __init__(self, store: Store, design: Design) -> None:

@@ -9,18 +9,18 @@ published         nothing is released: each decision is one draw of the exponent
                   tau = 1 and no clip (its expected error); USCA
 its best tau      the same with tau chosen before the data, as `usca` does in the arena
 USCA              the influences alone; USCA's own decoder, `A' bhat`
-told uniform      influences and energy; Bayes, believes that contexts are uniform
+assumes uniform   influences and energy; Bayes, believes that contexts are uniform
 one pass          influences, energy and counts of contexts, all from the same budget; Bayes, learns
                   the law of contexts
 default           the same from a part of the budget, then the residuals from the rest; Bayes,
                   learns the law of contexts
-told the truth    as the default, with fewer counts; Bayes, was told the law of contexts
-USCA, told wrong  the influences alone, of a design that expects other contexts; USCA's own decoder
-told wrong        as told the truth; Bayes, was told the same wrong law
+knows the truth   as the default, with fewer counts; Bayes, knows the law of contexts
+USCA, misled      the influences alone, of a design that expects other contexts; USCA's own decoder
+misled            as knows the truth; Bayes, was given the same wrong law
 
 The wrong law crowds where few of those who come are. The error is the reward lost per decision
 (rewards in [-1, 1], delta 1e-6). The command fails if the default is worse than USCA's own decoder
-by more than 0.005 anywhere, whatever both were told, or less than four times better than the
+by more than 0.005 anywhere, whatever both were given, or less than four times better than the
 published mechanism, at its best tau too, on the reference problem.
 """
 
@@ -56,12 +56,12 @@ PUBLISHED = ["published", "its best tau"]
 COLUMNS = [
     *PUBLISHED,
     "USCA",
-    "told uniform",
+    "assumes uniform",
     "one pass",
     "default",
-    "told the truth",
-    "USCA, told wrong",
-    "told wrong",
+    "knows the truth",
+    "USCA, misled",
+    "misled",
 ]
 NOISE = 0.1
 BUMPS = 40  # of which a reward function is made
@@ -148,7 +148,7 @@ class Errors:
     def holds(self) -> bool:
         return (
             self.mean("default") <= self.mean("USCA") + ALLOWED
-            and self.mean("told wrong") <= self.mean("USCA, told wrong") + ALLOWED
+            and self.mean("misled") <= self.mean("USCA, misled") + ALLOWED
         )
 
 
@@ -169,12 +169,12 @@ def designs(
         "published": build(problem, plain=True, tau=1.0, clip=math.inf),
         "its best tau": build(problem, plain=True, tau=tau, clip=math.inf),
         "USCA": build(problem, plain=True),
-        "told uniform": build(problem, context_share=0.0),
+        "assumes uniform": build(problem, context_share=0.0),
         "one pass": build(problem),
         "default": build(problem, passes=2),
-        "told the truth": build(told, passes=2),
-        "USCA, told wrong": build(misled, plain=True),
-        "told wrong": build(misled, passes=2),
+        "knows the truth": build(told, passes=2),
+        "USCA, misled": build(misled, plain=True),
+        "misled": build(misled, passes=2),
     }
 
 

@@ -166,10 +166,10 @@ def generators(selection: Selection, failures: Sequence[Row]) -> list[str]:
     return [
         "## A wrong guess of who will come",
         "",
-        "What is added to the error when the learner is told a wrong law of contexts "
+        "What is added to the error when the learner is given a wrong law of contexts "
         "(tilted towards one corner), or none, on the same seeds. "
         f"In {harmless} of {len(found)} cases the interval does not exclude that it costs nothing.",
-        *table(["learner", "environment", "told", "rounds", "added error"], rows),
+        *table(["learner", "environment", "given", "rounds", "added error"], rows),
     ]
 
 

@@ -28,7 +28,7 @@ every learner meets the same function, the same contexts and the same noise, so 
 paired. Intervals are 95 %: Student's over seeds for means, a jackknife over seeds for slopes.
 Cumulative regret is taken in every round, or in {regret:,} evenly spaced ones where there are more.
 
-Learners are told the kernel and, unless it says otherwise, the true law of contexts. Privacy noise
+Learners know the kernel and, unless it says otherwise, the true law of contexts. Privacy noise
 is simulated from a seed, as everything here. A learner that protects less than context and reward,
 or trusts nobody, solves another problem than joint differential privacy: the table says which.
 `delta` is {delta} throughout. Where a paper leaves a constant open, the learner's docstring says
@@ -107,5 +107,5 @@ def _environments(selection: Selection) -> list[str]:
 
 
 def _base_names(selection: Selection) -> list[str]:
-    """The environments, whatever their learners were told of the contexts."""
+    """The environments, whatever their learners know of the contexts."""
     return sorted({base_and_variant(name)[0] for name in selection.cells.environments()})
