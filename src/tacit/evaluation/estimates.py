@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.stats import norm
+from scipy.special import ndtr, ndtri
 
 from tacit.errors import InputError
 
@@ -58,7 +58,7 @@ class Estimate:
     def _deviations(self) -> float:
         """How many standard deviations make the level, if their square is not known exactly."""
         if not self.unsure or not self.std:
-            return float(norm.ppf(0.5 + self.level / 2))
+            return float(ndtri(0.5 + self.level / 2))
         known = self.noise**2 + self.window**2
         return deviations(self.level, known, self.sampling**2, self.unsure)
 
@@ -103,13 +103,13 @@ def deviations(level: float, known: float, sampling: float, unsure: float) -> fl
     Without that error it would be the quantile of a normal law, and it is never less.
     """
     tail = 0.5 + level / 2
-    least = float(norm.ppf(tail))
+    least = float(ndtri(tail))
     total = known + sampling
     ratio = np.sqrt((known + np.maximum(sampling + unsure * NODES, 0.0)) / total)
     weights = WEIGHTS / WEIGHTS.sum()
 
     def missing(z: float) -> float:
-        return float(weights @ norm.cdf(z * ratio)) - tail
+        return float(weights @ ndtr(z * ratio)) - tail
 
     if missing(least) >= 0.0:
         return least

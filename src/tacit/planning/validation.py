@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtr, ndtri
 
 from tacit.core import Budget, Encoding, release_event
 from tacit.core.sums import UNITS_OF_PRIVACY
@@ -82,7 +82,7 @@ class ValidationPlan:
 
     def half_width(self, rounds: int, level: float = LEVEL) -> float:
         """Of the interval of the difference, with so many rounds in both arms together."""
-        return float(norm.ppf(0.5 + level / 2)) * self.std(rounds)
+        return float(ndtri(0.5 + level / 2)) * self.std(rounds)
 
     def std(self, rounds: int) -> float:
         """The standard deviation of the difference: sampling and privacy noise together."""
@@ -100,8 +100,8 @@ class ValidationPlan:
         """How likely the interval of the difference lies above 0 if the policy earns so much more
         than the baseline."""
         _require_gain(gain)
-        deviations = float(norm.ppf(0.5 + LEVEL / 2))
-        return float(norm.cdf(gain / self.std(rounds) - deviations))
+        deviations = float(ndtri(0.5 + LEVEL / 2))
+        return float(ndtr(gain / self.std(rounds) - deviations))
 
     def rounds_for(self, gain: float, power: float = POWER) -> int:
         """The fewest rounds, in both arms together, that detect such a gain so likely."""
