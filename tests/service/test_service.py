@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
-from sqlalchemy import event
+from sqlalchemy import event, func, select
 
 import tacit
 from databases import Urls, make_study
@@ -26,6 +26,7 @@ from tacit.service.supervisor import STALE_SECONDS, Supervisor
 from tacit.service.work import Work, Works
 from tacit.service.worker import perform_work
 from tacit.study import EpochStudy, Study
+from tacit.study.store import deferred_table
 
 pytest_plugins = ["databases", "services"]
 
@@ -145,6 +146,32 @@ def test_a_deferred_decision_of_an_old_law_does_not_count(shop: Address) -> None
     study_of(shop).advance()
     assert shop("POST", "/v1/decisions/a/activate").status_code == 410
     assert study_of(shop).asked == 20
+
+
+def test_deferred_decisions_that_were_never_activated_are_forgotten(shop: Address) -> None:
+    """Those of the law before are kept, so that who comes too late is told; then all are gone."""
+    engine = study_of(shop)._epochs.engine
+    kept = select(func.count()).select_from(deferred_table)
+    for name in ("a", "b"):
+        shop.decide(event_id=name, defer_activation=True)
+    assert shop("POST", "/v1/decisions/b/activate").status_code == 204
+    study_of(shop).ask_many([[0.5]] * 19)
+    study_of(shop).advance()
+    with engine.connect() as connection:
+        assert connection.execute(kept).scalar_one() == 1
+    shop.decide(event_id="c", defer_activation=True)
+    study_of(shop).ask_many([[0.5]] * 30)
+    study_of(shop).advance()
+    with engine.connect() as connection:
+        assert connection.execute(kept).scalar_one() == 0
+    assert shop("POST", "/v1/decisions/a/activate").status_code == 404
+    assert study_of(shop).asked == 50
+    after = shop.decide(event_id="d", defer_activation=True).json()
+    assert after["policy"] == "epoch-2"  # which decides, and defers nothing
+    with engine.connect() as connection:
+        assert connection.execute(kept).scalar_one() == 0
+    repeated = shop.decide(event_id="b", defer_activation=True).json()
+    assert repeated["policy"] == "law-1"  # it was activated, and stays
 
 
 # -- a whole study --------------------------------------------------------------------------------
