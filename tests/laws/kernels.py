@@ -80,6 +80,18 @@ class KernelLaws:
             self.plain(kernel.diagonal(A)), kernel.diagonal(points), rtol=0, atol=1e-12
         )
 
+    def test_it_is_the_same_against_points_that_stay(self, kernel: Kernel, points: Floats) -> None:
+        B = points[:7]
+        against = kernel.against(B)
+        K = kernel(points, B)
+        for _ in range(2):  # nothing is left behind by the first call,
+            found = against(points)
+            assert np.allclose(found, K, rtol=0, atol=1e-12)
+            found *= 0.0  # nor by whoever overwrites what it returned
+        assert np.allclose(against(points[3:4]), K[3:4], rtol=0, atol=1e-12)
+        strict = kernel.against(self.strict(B))(self.strict(points))
+        assert np.allclose(self.plain(strict), K, rtol=0, atol=1e-12)
+
     def test_single_precision_stays_single(self, kernel: Kernel, points: Floats) -> None:
         A = points.astype(np.float32)
         K = kernel(A, A)

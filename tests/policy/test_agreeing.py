@@ -69,9 +69,9 @@ def one_number(tmp_path: Path) -> None:
 def test_a_reach_that_is_too_small_is_seen(tmp_path: Path) -> None:
     mutant = Mutant(
         "only candidates themselves are within reach",
-        "tacit.policy.deciding.Decider._within_reach",
-        "steps + SAME",
-        "SAME",
+        "tacit.policy.deciding.Decider._may_choose",
+        "distance <= self._reach + SAME",
+        "distance <= SAME",
         one_number,
     )
     failure_under(mutant, tmp_path)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from operator import add, mul
+from operator import add, imul, mul
 from typing import ClassVar
 
 from array_api_compat import array_namespace
 
 from tacit._typing import Array
 from tacit.errors import InputError
-from tacit.kernels.base import Kernel, finite
+from tacit.kernels.base import Kernel, finite, is_plain
 
 
 def _checked(kernels: Sequence[Kernel]) -> tuple[Kernel, ...]:
@@ -38,6 +38,10 @@ class Product(Kernel):
 
     def __call__(self, A: Array, B: Array) -> Array:
         return reduce(mul, (k(A, B) for k in self.kernels))
+
+    def against(self, B: Array) -> Callable[[Array], Array]:
+        parts = [k.against(B) for k in self.kernels]
+        return lambda A: reduce(imul, (part(A) for part in parts))
 
     def diagonal(self, A: Array) -> Array:
         return reduce(mul, (k.diagonal(A) for k in self.kernels))
@@ -79,6 +83,10 @@ class Sum(Kernel):
         terms = (w * k(A, B) for w, k in zip(self.shares, self.kernels, strict=True))
         return reduce(add, terms)
 
+    def against(self, B: Array) -> Callable[[Array], Array]:
+        parts = [(w, k.against(B)) for w, k in zip(self.shares, self.kernels, strict=True)]
+        return lambda A: reduce(add, (w * part(A) for w, part in parts))
+
     def diagonal(self, A: Array) -> Array:
         terms = (w * k.diagonal(A) for w, k in zip(self.shares, self.kernels, strict=True))
         return reduce(add, terms)
@@ -108,6 +116,13 @@ class On(Kernel):
 
     def __call__(self, A: Array, B: Array) -> Array:
         return self.kernel(self._pick(A), self._pick(B))
+
+    def against(self, B: Array) -> Callable[[Array], Array]:
+        of = self.kernel.against(self._pick(B))
+        if not is_plain(B):
+            return lambda A: of(self._pick(A))
+        columns = list(self.columns)
+        return lambda A: of(A[:, columns])
 
     def diagonal(self, A: Array) -> Array:
         return self.kernel.diagonal(self._pick(A))
@@ -150,6 +165,9 @@ class Joint(Kernel):
     def __call__(self, A: Array, B: Array) -> Array:
         return self.kernel(A, B)
 
+    def against(self, B: Array) -> Callable[[Array], Array]:
+        return self.kernel.against(B)
+
     def diagonal(self, A: Array) -> Array:
         return self.kernel.diagonal(A)
 
@@ -176,6 +194,11 @@ class Separable(Kernel):
         result = self.actions(A[:, : self.at], B[:, : self.at])
         result *= self.contexts(A[:, self.at :], B[:, self.at :])
         return result
+
+    def against(self, B: Array) -> Callable[[Array], Array]:
+        on_actions = self.actions.against(B[:, : self.at])
+        on_contexts = self.contexts.against(B[:, self.at :])
+        return lambda A: imul(on_actions(A[:, : self.at]), on_contexts(A[:, self.at :]))
 
     def diagonal(self, A: Array) -> Array:
         return self.actions.diagonal(A[:, : self.at]) * self.contexts.diagonal(A[:, self.at :])

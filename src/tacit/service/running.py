@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy.engine import make_url
+from threadpoolctl import threadpool_limits
 
 from tacit.errors import InputError, MissingExtraError
 from tacit.policy.loading import load
+from tacit.quiet import quiet
 from tacit.service.served import Served
 from tacit.service.served_policy import ServedPolicy
 from tacit.service.served_study import ServedStudy
@@ -50,8 +52,15 @@ def serve(
     """Serves studies (URLs, or NAME=URL) and released policies (folders, or NAME=FOLDER) until it
     is interrupted."""
     listening = listening or Listening()
-    service = make_service(studies, policies, listening)
-    server(service, listening).run()
+    run(make_service(studies, policies, listening), listening)
+
+
+def run(service: Service, listening: Listening) -> None:
+    """Serves in a process that does nothing else, until it is interrupted."""
+    # Products of a few rows are faster on one thread. Other threads would wait for the next one by
+    # turning on their cores, which the process that calls us may need.
+    with threadpool_limits(1, user_api="blas"), quiet():
+        server(service, listening).run()
 
 
 def make_service(studies: Sequence[str], policies: Sequence[str], listening: Listening) -> Service:

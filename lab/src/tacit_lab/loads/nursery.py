@@ -134,7 +134,8 @@ def main() -> None:
                 _serve(json.loads(line))
             finally:
                 os._exit(1)
-        print(pid, flush=True)
+        sys.stdout.write(f"{pid}\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":
