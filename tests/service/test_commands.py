@@ -8,12 +8,15 @@ import shutil
 import ssl
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 from openfeature import api
+from threadpoolctl import threadpool_info
 from typer.testing import CliRunner
 
 from databases import Urls
@@ -21,6 +24,7 @@ from helpers import ROOT
 from services import Serving, make_shop
 from tacit.cli import app
 from tacit.errors import InputError
+from tacit.service import running as serving_module
 from tacit.service.keys import SCOPES
 from tacit.service.running import _named_path, _named_url
 from tacit.study import Study
@@ -82,6 +86,23 @@ def test_the_command_serves_until_it_is_told_to_end(sqlite_urls: Urls, tmp_path:
             assert up.stop() in (0, -15)
     assert Study.open(url).asked == 1
     assert "0.25" not in log.read_text()
+
+
+def test_a_process_that_serves_has_one_thread_of_linear_algebra(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found: list[int] = []
+
+    class Server:
+        def run(self) -> None:
+            np.ones((2, 2)) @ np.ones((2, 2))
+            found.extend(each["num_threads"] for each in threadpool_info())
+            warnings.warn("nobody reads this", stacklevel=1)
+
+    monkeypatch.setattr(serving_module, "server", lambda *_: Server())
+    serving_module.run(Any, serving_module.Listening())  # type: ignore[arg-type]
+    assert found
+    assert set(found) == {1}
 
 
 def test_it_speaks_tls(sqlite_urls: Urls, serving: Serving, tmp_path: Path) -> None:

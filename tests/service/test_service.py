@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import threading
 import time
 import zipfile
@@ -13,6 +14,7 @@ from typing import Any
 import httpx
 import pytest
 from sqlalchemy import event, func, select
+from sqlalchemy.exc import OperationalError
 
 import tacit
 from databases import Urls, make_study
@@ -21,6 +23,7 @@ from tacit.core.database import connect
 from tacit.core.events import PermuteAndFlip
 from tacit.epochs import cohort_of
 from tacit.policy.archives import unpacked
+from tacit.service import worker
 from tacit.service.keys import Keys
 from tacit.service.supervisor import STALE_SECONDS, Supervisor
 from tacit.service.work import Work, Works
@@ -285,6 +288,33 @@ def test_work_that_was_left_by_a_dead_process_is_taken_up(sqlite_urls: Urls) -> 
     assert len(Study.open(url).ledger.charges()) == 2
 
 
+def test_work_goes_on_once_a_database_that_was_away_answers(
+    sqlite_urls: Urls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = make_shop(sqlite_urls())
+    Study.open(url).ask_many([[0.5]] * 20)
+    works = Works(connect(url))
+    work = works.begin("advance", {}, None)
+    away = [OperationalError("", {}, Exception()) for _ in range(3)]
+    done = worker.done
+
+    def sometimes(*given: Any) -> dict[str, Any]:
+        if away:
+            raise away.pop()
+        return done(*given)
+
+    monkeypatch.setattr(worker, "done", sometimes)
+    monkeypatch.setattr(worker, "AGAIN_SECONDS", 0.0)
+    perform_work(url, work.id, work.beat)
+    assert away == []
+    assert works.get(work.id).state == "done"
+    assert len(Study.open(url).ledger.charges()) == 2
+    away.append(OperationalError("", {}, Exception()))
+    monkeypatch.setattr(worker, "PATIENCE_SECONDS", -1.0)
+    with pytest.raises(OperationalError):  # so that another process takes it up
+        worker.patiently(sometimes)
+
+
 def test_work_that_fails_says_why(sqlite_urls: Urls) -> None:
     url = make_shop(sqlite_urls())
     works = Works(connect(url))
@@ -345,6 +375,16 @@ def test_a_released_policy_is_served_alone(
     answer = shop.decide().json()
     assert answer["action"] == pytest.approx(study.policy.decide(HERE))
     assert answer["propensity"] == 1.0
+    cells = [0.0, 1.0, 7, "0.25", True, None, "nothing"]
+    asked = {"decisions": [{"context": {"c": cell}} for cell in cells]}
+    items = shop("POST", "/v1/studies/shop/decisions:batch", asked).json()["decisions"]
+    for cell, item in zip(cells, items, strict=True):
+        assert item["decision"]["action"] == pytest.approx(study.policy.decide({"c": cell}))
+    ids = {item["decision"]["event_id"] for item in items}
+    assert len(ids) == len(cells)
+    assert all(re.fullmatch("[0-9a-f]{24}", id) for id in ids)
+    assert shop("HEAD", "/v1/studies/shop").status_code == 200
+    assert shop("PUT", "/v1/studies/shop/decisions").status_code == 405
     assert shop.reward(answer["event_id"], 0.5).status_code == 404
     assert shop("POST", "/v1/studies/shop/advance", {}).status_code == 404
     assert shop("GET", "/v1/studies/shop").json()["stage"] == "released"
