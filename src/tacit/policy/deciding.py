@@ -110,7 +110,13 @@ class Decider:
             return np.inf
         return self._step * sum(0.25**i for i in range(REFINEMENTS))
 
-    @property
+    @cached_property
+    def on_a_line(self) -> bool:
+        """Whether the candidates are evenly spaced, from end to end: those beside one of them are
+        then its first steps."""
+        return type(self.actions) is Box and self.actions.dimension == 1 and len(self.menu) > 1
+
+    @cached_property
     def _step(self) -> float:
         """Of the first refinement: about the distance of two candidates."""
         return 1.0 / max(1.0, len(self.menu) ** (1.0 / self.menu.shape[1]) - 1.0)
@@ -122,15 +128,17 @@ class Decider:
         return _JointScores(self, C, own)
 
     def _best(self, scores: _Scores) -> Floats:
-        best, value = scores.best_of_menu()
+        best, value, sides = scores.best_of_menu()
         x = self.menu[best]
         if not self.actions.continuous:
             return x
-        return self._uphill(x, value, scores)
+        return self._uphill(x, value, scores, sides)
 
-    def _uphill(self, x: Floats, value: Floats, scores: _Scores) -> Floats:
+    def _uphill(
+        self, x: Floats, value: Floats, scores: _Scores, sides: tuple[Floats, Floats] | None
+    ) -> Floats:
         """Moves each action along each coordinate to the top of the parabola through three points,
-        if that is better."""
+        if that is better. `sides` are the scores of the first two, where they are known."""
         n, d = x.shape
         rows = np.arange(n)
         project = self.actions.project_points
@@ -145,7 +153,8 @@ class Decider:
                 tries[1] = project(x - move)
                 tries[2] = project(x + move)
                 values[0] = value
-                values[1:3] = scores.at(tries[1:3])
+                values[1:3] = sides or scores.at(tries[1:3])
+                sides = None
                 shift = _top(values[1], value, values[2])
                 tries[3] = project(x + shift[:, None] * move)
                 values[3:] = scores.at(tries[3:])
@@ -218,11 +227,21 @@ class _Scores:
         `(actions, contexts)`."""
         raise AssertionError("abstract")
 
-    def best_of_menu(self) -> tuple[Floats, Floats]:
-        """The number of the best candidate for each context, and its score."""
+    def best_of_menu(self) -> tuple[Floats, Floats, tuple[Floats, Floats] | None]:
+        """The number of the best candidate for each context, its score, and those of the candidates
+        beside it where they lie on a line."""
         scores = self.on_menu()
-        best = self.engine.xp.argmax(scores, axis=1)
-        return to_numpy(best), to_numpy(self.engine.xp.max(scores, axis=1))
+        if not isinstance(scores, np.ndarray):
+            best = self.engine.xp.argmax(scores, axis=1)
+            return to_numpy(best), to_numpy(self.engine.xp.max(scores, axis=1)), None
+        rows = np.arange(len(scores))
+        number = scores.argmax(axis=1)
+        sides = None
+        if self.decider.on_a_line:
+            last = scores.shape[1] - 1
+            left = scores[rows, np.maximum(number - 1, 0)]
+            sides = left, scores[rows, np.minimum(number + 1, last)]
+        return number, scores[rows, number], sides
 
 
 class _SeparableScores(_Scores):
