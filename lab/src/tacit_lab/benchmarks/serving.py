@@ -18,6 +18,7 @@ and for a study and takes rewards; the command fails if it grows.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import tempfile
@@ -54,7 +55,7 @@ PROBLEM = Problem(
 )
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
 LARGE = Budget(epsilon=10.0, delta=1e-6)  # leaves so many landmarks something to tell
-CONTEXT = {"age": 61, "weight": 74, "gene": "A/G"}
+PEOPLE = 1000
 LEARNED = (3000, 2_000_000)  # rounds of the first epoch, and of the one that is loaded
 EXPLORING = (2_000_000, 400)
 
@@ -127,11 +128,17 @@ def make_study(url: str, sizes: tuple[int, int], rank: int) -> str:
 
 
 def asks(path: str) -> Any:
-    body = json.dumps({"context": CONTEXT}).encode()
+    """Of people who are all different."""
+    people = PROBLEM.contexts.decode(
+        PROBLEM.contexts.sample_points(PEOPLE, np.random.default_rng(0))
+    )
+    rows = zip(*(column.tolist() for column in people.values()), strict=True)
+    bodies = [json.dumps({"context": dict(zip(people, row, strict=True))}).encode() for row in rows]
+    following = itertools.cycle(bodies)
 
     def requests() -> Iterator[tuple[str, str, bytes]]:
         while True:
-            yield "POST", path, body
+            yield "POST", path, next(following)
 
     return requests
 

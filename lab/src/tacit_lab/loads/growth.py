@@ -14,7 +14,7 @@ from tacit_lab.loads.wire import at_rate
 
 MOST_GROWTH = 10.0  # MiB: 50 bytes a request would be twice as much after ten minutes
 SETTLED = 2  # minutes after which caches are filled
-LATER = 200  # rounds after which a reward comes
+LATER = 2000  # rounds after which a reward comes: its decision was answered by then
 CONTEXT = {"age": 61, "weight": 74, "gene": "A/G"}
 
 
