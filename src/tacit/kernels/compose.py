@@ -198,7 +198,13 @@ class Separable(Kernel):
     def against(self, B: Array) -> Callable[[Array], Array]:
         on_actions = self.actions.against(B[:, : self.at])
         on_contexts = self.contexts.against(B[:, self.at :])
-        return lambda A: imul(on_actions(A[:, : self.at]), on_contexts(A[:, self.at :]))
+
+        def of(A: Array) -> Array:
+            result = on_actions(A[:, : self.at])
+            result *= on_contexts(A[:, self.at :])
+            return result
+
+        return of
 
     def diagonal(self, A: Array) -> Array:
         return self.actions.diagonal(A[:, : self.at]) * self.contexts.diagonal(A[:, self.at :])
