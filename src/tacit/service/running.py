@@ -75,8 +75,8 @@ def keep_memory() -> None:
     to the operating system, and to get its pages again takes longer than to compute it."""
     with suppress(AttributeError, OSError, TypeError):  # other libraries have no such setting
         libc = ctypes.CDLL(None)
-        libc.mallopt(M_MMAP_THRESHOLD, 8 << 20)
-        libc.mallopt(M_TRIM_THRESHOLD, 16 << 20)
+        libc.mallopt(M_MMAP_THRESHOLD, 2 << 20)
+        libc.mallopt(M_TRIM_THRESHOLD, 8 << 20)
 
 
 def make_service(studies: Sequence[str], policies: Sequence[str], listening: Listening) -> Service:
