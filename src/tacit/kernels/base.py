@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any, ClassVar
 
-import numpy as np
 from array_api_compat import array_namespace
 
 from tacit._typing import Array
@@ -31,11 +30,6 @@ class Kernel(ABC):
     @abstractmethod
     def __call__(self, A: Array, B: Array) -> Array:
         """The matrix `k(a_i, b_j)`."""
-
-    def against(self, B: Array) -> Callable[[Array], Array]:
-        """`k(A, B)` as a function of A that is called often: what depends on B alone is computed
-        once. Whoever calls it may overwrite what it returns."""
-        return lambda A: self(A, B)
 
     def diagonal(self, A: Array) -> Array:
         """`k(a_i, a_i)`, which is 1 unless a kernel says otherwise."""
@@ -87,11 +81,6 @@ def _terms(kernel: Kernel, kind: type) -> tuple[Kernel, ...]:
 def finite(value: Any) -> bool:
     """Whether a parameter is a real, finite number."""
     return isinstance(value, Real) and math.isfinite(value)
-
-
-def is_plain(A: Array) -> bool:
-    """Whether NumPy may compute with it directly: its wrappers cost more than a few rows do."""
-    return isinstance(A, np.ndarray) and A.dtype == np.float64
 
 
 def _device(A: Array) -> Any:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from operator import add, imul, mul
+from operator import add, mul
 from typing import ClassVar
 
 from array_api_compat import array_namespace
 
 from tacit._typing import Array
 from tacit.errors import InputError
-from tacit.kernels.base import Kernel, finite, is_plain
+from tacit.kernels.base import Kernel, finite
 
 
 def _checked(kernels: Sequence[Kernel]) -> tuple[Kernel, ...]:
@@ -38,10 +38,6 @@ class Product(Kernel):
 
     def __call__(self, A: Array, B: Array) -> Array:
         return reduce(mul, (k(A, B) for k in self.kernels))
-
-    def against(self, B: Array) -> Callable[[Array], Array]:
-        parts = [k.against(B) for k in self.kernels]
-        return lambda A: reduce(imul, (part(A) for part in parts))
 
     def diagonal(self, A: Array) -> Array:
         return reduce(mul, (k.diagonal(A) for k in self.kernels))
@@ -83,10 +79,6 @@ class Sum(Kernel):
         terms = (w * k(A, B) for w, k in zip(self.shares, self.kernels, strict=True))
         return reduce(add, terms)
 
-    def against(self, B: Array) -> Callable[[Array], Array]:
-        parts = [(w, k.against(B)) for w, k in zip(self.shares, self.kernels, strict=True)]
-        return lambda A: reduce(add, (w * part(A) for w, part in parts))
-
     def diagonal(self, A: Array) -> Array:
         terms = (w * k.diagonal(A) for w, k in zip(self.shares, self.kernels, strict=True))
         return reduce(add, terms)
@@ -116,13 +108,6 @@ class On(Kernel):
 
     def __call__(self, A: Array, B: Array) -> Array:
         return self.kernel(self._pick(A), self._pick(B))
-
-    def against(self, B: Array) -> Callable[[Array], Array]:
-        of = self.kernel.against(self._pick(B))
-        if not is_plain(B):
-            return lambda A: of(self._pick(A))
-        columns = list(self.columns)
-        return lambda A: of(A[:, columns])
 
     def diagonal(self, A: Array) -> Array:
         return self.kernel.diagonal(self._pick(A))
@@ -165,9 +150,6 @@ class Joint(Kernel):
     def __call__(self, A: Array, B: Array) -> Array:
         return self.kernel(A, B)
 
-    def against(self, B: Array) -> Callable[[Array], Array]:
-        return self.kernel.against(B)
-
     def diagonal(self, A: Array) -> Array:
         return self.kernel.diagonal(A)
 
@@ -194,17 +176,6 @@ class Separable(Kernel):
         result = self.actions(A[:, : self.at], B[:, : self.at])
         result *= self.contexts(A[:, self.at :], B[:, self.at :])
         return result
-
-    def against(self, B: Array) -> Callable[[Array], Array]:
-        on_actions = self.actions.against(B[:, : self.at])
-        on_contexts = self.contexts.against(B[:, self.at :])
-
-        def of(A: Array) -> Array:
-            result = on_actions(A[:, : self.at])
-            result *= on_contexts(A[:, self.at :])
-            return result
-
-        return of
 
     def diagonal(self, A: Array) -> Array:
         return self.actions.diagonal(A[:, : self.at]) * self.contexts.diagonal(A[:, self.at :])

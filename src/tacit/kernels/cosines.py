@@ -12,7 +12,6 @@ where labels agree, and the same for any two that do not.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -58,23 +57,6 @@ def cosines(A: Array, levels: tuple[int, ...]) -> Array:
     flat = xp.concat(found, axis=1)
     at = [(m - 1) * len(levels) + j for j, m in zip(columns, frequencies, strict=True)]
     return xp.take(flat, xp.asarray(at, dtype=xp.int64, device=where), axis=1)
-
-
-def cosine_features(levels: tuple[int, ...]) -> Callable[[Floats], Floats]:
-    """`cosines` as a function in NumPy that is called often, with few rows at a time."""
-    columns, frequencies = features_of(levels)
-    turns = math.pi * np.array(frequencies, dtype=np.float64)
-    shift = np.array([0.5 / levels[j] if levels[j] else 0.0 for j in columns]) * turns
-    slope = np.array([(levels[j] - 1) / levels[j] if levels[j] else 1.0 for j in columns]) * turns
-    picked = list(columns)
-
-    def of(A: Floats) -> Floats:
-        phases = A[:, picked]
-        phases *= slope
-        phases += shift
-        return np.cos(phases, out=phases)
-
-    return of
 
 
 def spectrum(kernel: Stationary, lengthscale: float) -> tuple[Floats, Floats]:

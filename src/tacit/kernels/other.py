@@ -6,12 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
 from array_api_compat import array_namespace
 
-from tacit._typing import Array, Floats
+from tacit._typing import Array
 from tacit.errors import InputError
-from tacit.kernels.base import Kernel, _device, finite, is_plain
+from tacit.kernels.base import Kernel, _device, finite
 
 
 @dataclass(frozen=True)
@@ -52,20 +51,6 @@ class Categorical(Kernel):
             same = xp.abs(A[:, i][:, None] - B[:, i][None, :]) < 1e-9
             result *= self.similarity + (1.0 - self.similarity) * xp.astype(same, A.dtype)
         return result
-
-    def against(self, B: Array) -> Callable[[Array], Array]:
-        if not is_plain(B):
-            return super().against(B)
-        columns = [column[None, :] for column in B.T.copy()]
-
-        def of(A: Floats) -> Floats:
-            result = np.ones((len(A), len(B)))
-            for i, column in enumerate(columns):
-                same = np.abs(A[:, i : i + 1] - column) < 1e-9
-                result *= self.similarity + (1.0 - self.similarity) * same
-            return result
-
-        return of
 
 
 @dataclass(frozen=True)

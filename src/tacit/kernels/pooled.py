@@ -3,7 +3,7 @@ and the rest."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,15 +13,9 @@ from array_api_compat import array_namespace
 
 from tacit._typing import Array, Floats
 from tacit.errors import InputError
-from tacit.kernels.base import Kernel, _device, finite, is_plain
+from tacit.kernels.base import Kernel, _device, finite
 from tacit.kernels.compose import On, Product
-from tacit.kernels.cosines import (
-    MOST_LABELS,
-    cosine_features,
-    cosines,
-    label_spectrum,
-    spectrum,
-)
+from tacit.kernels.cosines import MOST_LABELS, cosines, label_spectrum, spectrum
 from tacit.kernels.other import Categorical
 from tacit.kernels.stationary import Stationary
 
@@ -135,31 +129,6 @@ class Pooled(Kernel):
                 alike *= main / len(self.spectra)
                 result += alike
         return result
-
-    def against(self, B: Array) -> Callable[[Array], Array]:
-        if not is_plain(B):
-            return super().against(B)
-        _, main, full = self.shares
-        features = cosine_features(tuple(column.levels for column in self.spectra))
-        weighted = self.cosine_weights[:, None] * features(B).T
-        constant = self.constant
-        whole = self.full.against(B)
-        alike = [
-            (j, column.labels.against(B[:, j : j + 1]))
-            for j, column in enumerate(self.spectra)
-            if column.labels is not None
-        ]
-
-        def of(A: Floats) -> Floats:
-            result: Floats = features(A) @ weighted
-            result += constant
-            for j, same in alike:
-                result += main / len(self.spectra) * same(A[:, j : j + 1])
-            if full:
-                result += full * whole(A)
-            return result
-
-        return of
 
     def diagonal(self, A: Array) -> Array:
         xp = array_namespace(A)

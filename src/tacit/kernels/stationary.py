@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 from array_api_compat import array_namespace
 
-from tacit._typing import Array, Floats
+from tacit._typing import Array
 from tacit.errors import InputError
-from tacit.kernels.base import Kernel, _device, finite, is_plain
+from tacit.kernels.base import Kernel, _device, finite
 
 Lengthscale = float | Sequence[float]
 CLOSEST = 1e-8  # exp(-r) has a kink at 0: for points closer than this the slope is set to 0
@@ -57,80 +56,21 @@ class Stationary(Kernel):
     def __call__(self, A: Array, B: Array) -> Array:
         return self.of_square(self.squared_distance(A, B))
 
-    def against(self, B: Array) -> Callable[[Array], Array]:
-        if not is_plain(B):
-            return super().against(B)
-        if B.shape[1] == 1:
-            return self._against_column(B)
-        return self._against_columns(B) if self._by_product else super().against(B)
-
-    def _against_column(self, B: Floats) -> Callable[[Array], Array]:
-        """Distances on a line need neither a product nor a root."""
-        scale = float(np.ravel(self.lengthscale)[0]) / self.stretch**0.5
-        right = B.T / scale
-
-        def of(A: Floats) -> Floats:
-            r = A / scale - right
-            return self.of_distance(np.abs(r, out=r))
-
-        return of
-
-    def _against_columns(self, B: Floats) -> Callable[[Array], Array]:
-        right = self._right(B).T
-        scale = np.asarray(self.lengthscale) / self.stretch**0.5
-        columns = B.shape[1]
-
-        def of(A: Floats) -> Floats:
-            left = np.empty((len(A), columns + 2))  # as in `_left`
-            inner = left[:, :columns]
-            np.subtract(A, 0.5, out=inner)
-            inner /= scale
-            np.sum(inner * inner, axis=1, out=left[:, columns])
-            inner *= -2.0
-            left[:, columns + 1] = 1.0
-            r2 = left @ right
-            found: Floats = self.of_square(np.maximum(r2, 0.0, out=r2))
-            return found
-
-        return of
-
-    def of_distance(self, r: Floats) -> Floats:
-        """The kernel as a function of the stretched distance, in NumPy. May overwrite its
-        argument."""
-        r *= r
-        found: Floats = self.of_square(r)
-        return found
-
-    @property
-    def _by_product(self) -> bool:
-        """Whether distances come from one matrix product."""
-        return True
-
     def squared_distance(self, A: Array, B: Array) -> Array:
         # |a|^2 + |b|^2 - 2 a'b around the middle of the box: one matrix product with little
         # cancellation.
         xp = array_namespace(A, B)
-        return xp.clip(self._left(A) @ self._right(B).T, min=0.0)
-
-    # The squared norms come in as two more columns: |a|^2 next to 1, and 1 next to |b|^2.
-
-    def _left(self, A: Array) -> Array:
-        xp = array_namespace(A)
-        A = self._scaled(A)
-        norm = xp.sum(A * A, axis=1)[:, None]
-        return xp.concat([-2.0 * A, norm, xp.ones_like(A[:, :1])], axis=1)
-
-    def _right(self, B: Array) -> Array:
-        xp = array_namespace(B)
-        B = self._scaled(B)
-        norm = xp.sum(B * B, axis=1)[:, None]
-        return xp.concat([B, xp.ones_like(B[:, :1]), norm], axis=1)
-
-    def _scaled(self, A: Array) -> Array:
-        xp = array_namespace(A)
-        A = A - 0.5  # whole numbers become floats
+        A = A - 0.5
+        B = B - 0.5
         scale = xp.asarray(self.lengthscale, dtype=A.dtype, device=_device(A)) / self.stretch**0.5
-        return A / scale
+        A = A / scale
+        B = B / scale
+        # The squared norms come in as two more columns: |a|^2 next to 1, and 1 next to |b|^2.
+        normA = xp.sum(A * A, axis=1)[:, None]
+        normB = xp.sum(B * B, axis=1)[:, None]
+        left = xp.concat([-2.0 * A, normA, xp.ones_like(A[:, :1])], axis=1)
+        right = xp.concat([B, xp.ones_like(B[:, :1]), normB], axis=1)
+        return xp.clip(left @ right.T, min=0.0)
 
     def bind(self, names: Sequence[str], actions: int) -> Kernel:
         if isinstance(self.lengthscale, Sequence) and len(self.lengthscale) != len(names):
@@ -214,12 +154,8 @@ class Matern(Stationary):
     def stretch(self) -> float:
         return 2.0 * self.smoothness  # s^2 = 2 nu r^2
 
-    @property
-    def _by_product(self) -> bool:
-        return self.smoothness > 1
-
     def squared_distance(self, A: Array, B: Array) -> Array:
-        if self._by_product:
+        if self.smoothness > 1:
             return super().squared_distance(A, B)
         # exp(-r) has a kink at 0, where the matrix product would be off by 1e-8 in r: sum squared
         # differences instead.
@@ -249,19 +185,6 @@ class Matern(Stationary):
         s *= -1.0
         r2 *= xp.exp(s)
         return r2
-
-    def of_distance(self, r: Floats) -> Floats:
-        decay = np.negative(r)
-        np.exp(decay, out=decay)
-        if self.smoothness == 0.5:
-            return decay
-        if self.smoothness == 2.5:  # 1 + s + s^2 / 3 = 1 + s (1 + s / 3)
-            slope = r * (1.0 / 3.0)
-            slope += 1.0
-            r *= slope
-        r += 1.0
-        decay *= r
-        return decay
 
     def with_steepness(self, r2: Array) -> tuple[Array, Array]:
         xp = array_namespace(r2)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tacit._typing import Array, Floats
 from tacit.domains import Box, Domain
 from tacit.kernels import Kernel, Separable
-from tacit.kernels.rows import sees_batches
+from tacit.kernels.against import against
 from tacit.numerics.engine import CPU_ROWS, Engine, to_numpy
 from tacit.play.base import SAME
 
@@ -184,18 +184,13 @@ class Decider:
     def on_actions(self) -> Callable[[Array], Array]:
         """k_X of actions and all landmarks."""
         assert isinstance(self.kernel, Separable)
-        return _against(self.kernel.actions, self._landmarks[:, : self.kernel.at])
+        return against(self.kernel.actions, self._landmarks[:, : self.kernel.at])
 
     @cached_property
     def on_contexts(self) -> Callable[[Array], Array]:
         """k_C of contexts and all landmarks."""
         assert isinstance(self.kernel, Separable)
-        return _against(self.kernel.contexts, self._landmarks[:, self.kernel.at :])
-
-
-def _against(kernel: Kernel, B: Array) -> Callable[[Array], Array]:
-    """`Kernel.against`, for Tacit's own kernels: a subclass may compute anything else."""
-    return kernel.against(B) if sees_batches(kernel) else lambda A: kernel(A, B)
+        return against(self.kernel.contexts, self._landmarks[:, self.kernel.at :])
 
 
 def _top(left: Floats, middle: Floats, right: Floats) -> Floats:
