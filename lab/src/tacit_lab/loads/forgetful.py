@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tacit.service.writer import Waiting, Writer
+from tacit.study.desk import Tell
 
 LATE = 0.3  # seconds after which it writes
 
@@ -16,7 +17,7 @@ def forget() -> None:
     results = Writer._results
 
     def early(self: Writer, group: list[Waiting]) -> Sequence[Any]:
-        if type(group[0].call).__name__ != "Tell":
+        if not all(isinstance(each.call, Tell) for each in group):
             return results(self, group)
         self._tell(group, [None] * len(group))
         time.sleep(LATE)
