@@ -360,6 +360,8 @@ def number(value: Any) -> float:
     if type(value) is float:
         return value
     try:
+        if type(value) is int:
+            return float(value)
         if isinstance(value, np.ndarray | np.generic):
             if isinstance(value, np.ma.MaskedArray) or value.ndim or value.dtype.kind in "mM":
                 return NAN

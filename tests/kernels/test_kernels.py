@@ -32,6 +32,7 @@ from tacit.kernels import (
     Sum,
     natural,
 )
+from tacit.kernels.against import against
 from tacit.spec import dump
 
 ACTIONS = Box([0.0], [1.0], names=["dose"])
@@ -159,6 +160,15 @@ class TestForeign(KernelLaws):
 
 
 # -- scikit-learn as the oracle -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [RBF(0.3), RationalQuadratic(0.3, 2.0), *(Matern(nu, (0.2,)) for nu in (0.5, 1.5, 2.5))],
+)
+def test_distances_on_a_line_are_those_of_the_product(kernel: Kernel, points: Floats) -> None:
+    line = points[:, :1]
+    assert np.allclose(against(kernel, line)(line), kernel(line, line), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("scale", [0.05, 0.3, 2.0, (0.1, 0.5, 2.0)], ids=str)

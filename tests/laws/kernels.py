@@ -12,6 +12,7 @@ import pytest
 from tacit import kernels
 from tacit._typing import Floats
 from tacit.kernels import Kernel
+from tacit.kernels.against import against
 from tacit.kernels.ard import lengthscales, spread, with_lengthscales
 from tacit.kernels.slopes import with_slopes
 from tacit.spec import dump, load
@@ -79,6 +80,18 @@ class KernelLaws:
         assert np.allclose(
             self.plain(kernel.diagonal(A)), kernel.diagonal(points), rtol=0, atol=1e-12
         )
+
+    def test_it_is_the_same_against_points_that_stay(self, kernel: Kernel, points: Floats) -> None:
+        B = points[:7]
+        of = against(kernel, B)
+        K = kernel(points, B)
+        for _ in range(2):  # nothing is left behind by the first call,
+            found = of(points)
+            assert np.allclose(found, K, rtol=0, atol=1e-12)
+            found *= 0.0  # nor by whoever overwrites what it returned
+        assert np.allclose(of(points[3:4]), K[3:4], rtol=0, atol=1e-12)
+        strict = against(kernel, self.strict(B))(self.strict(points))
+        assert np.allclose(self.plain(strict), K, rtol=0, atol=1e-12)
 
     def test_single_precision_stays_single(self, kernel: Kernel, points: Floats) -> None:
         A = points.astype(np.float32)

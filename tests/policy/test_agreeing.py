@@ -1,4 +1,4 @@
-"""How many reward functions choose an action: as if each had decided."""
+"""How many reward functions choose an action: as if each had decided. And what one decides."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import tacit
 from mutation import Mutant, failure_under
 from tacit._typing import Floats
 from tacit.domains import Domain
-from tacit.kernels import Matern
+from tacit.kernels import Kernel, Matern, Separable
 from tacit.numerics.engine import NUMPY
-from tacit.play.base import same_actions
+from tacit.play.base import SAME, same_actions
 from tacit.policy.deciding import Decider
 
 CONTEXTS = tacit.Mixed.of(age=(18, 95), gene=["G", "A"])
@@ -69,9 +69,56 @@ def one_number(tmp_path: Path) -> None:
 def test_a_reach_that_is_too_small_is_seen(tmp_path: Path) -> None:
     mutant = Mutant(
         "only candidates themselves are within reach",
-        "tacit.policy.deciding.Decider._within_reach",
-        "steps + SAME",
-        "SAME",
+        "tacit.policy.deciding.Decider._may_choose",
+        "distance <= self._reach + SAME",
+        "distance <= SAME",
         one_number,
+    )
+    failure_under(mutant, tmp_path)
+
+
+# -- what is precomputed for decisions changes none of them ----------------------------------------
+
+
+def plainly(decider: Decider, C: Floats) -> Floats:
+    """By the kernel itself, one context at a time, with every score computed."""
+    plain = Decider(
+        decider.actions,
+        decider.kernel,
+        decider._landmarks,
+        decider._weights,
+        len(decider.menu),
+        decider._engine,
+    )
+    assert isinstance(plain.kernel, Separable)
+    at = plain.kernel.at
+    on_actions: Kernel = plain.kernel.actions
+    on_contexts: Kernel = plain.kernel.contexts
+    plain.__dict__["on_actions"] = lambda A: on_actions(A, plain._landmarks[:, :at])
+    plain.__dict__["on_contexts"] = lambda A: on_contexts(A, plain._landmarks[:, at:])
+    plain.__dict__["on_a_line"] = False
+    return np.vstack([plain.decide(c[None]) for c in C])
+
+
+@pytest.mark.parametrize("name", ACTIONS)
+def test_decisions_are_those_of_the_kernel_itself(name: str) -> None:
+    decider, _, C = committee(ACTIONS[name], None, 0.1)
+    expected = plainly(decider, C)
+    assert np.allclose(decider.decide(C), expected, rtol=0, atol=SAME)
+    decider._rows = 5  # a few contexts at a time
+    assert np.allclose(decider.decide(C), expected, rtol=0, atol=SAME)
+
+
+def decide_one_number(tmp_path: Path) -> None:
+    test_decisions_are_those_of_the_kernel_itself("one number")
+
+
+def test_scores_of_the_wrong_candidates_are_seen(tmp_path: Path) -> None:
+    mutant = Mutant(
+        "both sides are the right one",
+        "tacit.policy.deciding._Scores.best_of_menu",
+        "np.maximum(number - 1, 0)",
+        "np.minimum(number + 1, last)",
+        decide_one_number,
     )
     failure_under(mutant, tmp_path)

@@ -8,12 +8,16 @@ import shutil
 import ssl
 import subprocess
 import sys
+import time
+import warnings
 from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 from openfeature import api
+from threadpoolctl import threadpool_info
 from typer.testing import CliRunner
 
 from databases import Urls
@@ -21,6 +25,7 @@ from helpers import ROOT
 from services import Serving, make_shop
 from tacit.cli import app
 from tacit.errors import InputError
+from tacit.service import running as serving_module
 from tacit.service.keys import SCOPES
 from tacit.service.running import _named_path, _named_url
 from tacit.study import Study
@@ -85,6 +90,58 @@ def test_the_command_serves_until_it_is_told_to_end(sqlite_urls: Urls, tmp_path:
     assert "0.25" not in log.read_text()
 
 
+def test_the_container_serves_by_the_same_command_and_settings(
+    sqlite_urls: Urls, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its command, its variables and its health check, in a folder that cannot be written to."""
+    dockerfile = (ROOT / "docker" / "Dockerfile").read_text()
+    compose = (ROOT / "docker" / "compose.yaml").read_text()
+    command = json.loads(re.search(r"command: (\[.*\])", compose)[1])  # type: ignore[index]
+    health = json.loads(re.search(r"CMD (\[\"python\".*\])", dockerfile)[1])  # type: ignore[index]
+    assert 'ENTRYPOINT ["tacit"]' in dockerfile
+    assert command == ["serve", "--host", "0.0.0.0", "--behind-proxy"]
+    url = make_shop(sqlite_urls())
+    made = run("keys", "create", url, "--name", "x", "--scope", "decide", "--json")
+    for name, value in re.findall(r"(\w+)=(\w+)", re.search(r"ENV (.*)", dockerfile)[1]):  # type: ignore[index]
+        if name != "PATH":
+            monkeypatch.setenv(name, value)
+    monkeypatch.setenv("TACIT_STUDIES", f"shop={url}")
+    empty = tmp_path / "empty"
+    empty.mkdir(mode=0o500)
+    monkeypatch.chdir(empty)
+    with running(service(command[3:])) as up:  # on the loopback address
+        path = f"http://127.0.0.1:{up.port}"
+        until = time.monotonic() + 30
+        while httpx.get(f"{path}/readyz").status_code != 200:
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        check = [sys.executable, *health[1:-1], health[-1].replace("8070", str(up.port))]
+        assert subprocess.run(check, check=False).returncode == 0
+        headers = {"Authorization": f"Bearer {json.loads(made.stdout)['key']}"}
+        body = {"context": {"c": 0.25}}
+        asked = httpx.post(f"{path}/v1/studies/shop/decisions", json=body, headers=headers)
+        assert asked.status_code == 200
+    assert list(empty.iterdir()) == []
+    assert subprocess.run(check, check=False, stderr=subprocess.DEVNULL).returncode != 0
+
+
+def test_a_process_that_serves_has_one_thread_of_linear_algebra(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found: list[int] = []
+
+    class Server:
+        def run(self) -> None:
+            np.ones((2, 2)) @ np.ones((2, 2))
+            found.extend(each["num_threads"] for each in threadpool_info())
+            warnings.warn("nobody reads this", stacklevel=1)
+
+    monkeypatch.setattr(serving_module, "server", lambda *_: Server())
+    serving_module.run(Any, serving_module.Listening())  # type: ignore[arg-type]
+    assert found
+    assert set(found) == {1}
+
+
 def test_it_speaks_tls(sqlite_urls: Urls, serving: Serving, tmp_path: Path) -> None:
     if shutil.which("openssl") is None:
         pytest.skip("openssl is not installed.")
@@ -131,8 +188,15 @@ def test_the_page_on_the_service_runs(
     monkeypatch.setattr("tacit.design.choices.RANK", 20)
     lines = re.findall(r"^    tacit (.+?)(?:  +#.*)?$", PAGE, flags=re.MULTILINE)
     assert [line.split()[0] for line in lines] == ["study", "keys", "serve"]
-    for line in lines[:2]:
-        assert run(*line.split()).exit_code == 0
+    made, key = (run(*line.split()) for line in lines[:2])
+    assert made.exit_code == 0
+    clinic = serving(lines[2].split()[1])
+    clinic.key = key.stdout.split()[0]
+    visit, reward = (json.loads(body) for body in re.findall(r"-d '(\{.*\})'", PAGE))
+    printed = next(line for line in PAGE.splitlines() if line.startswith('    {"event_id"'))
+    answer = clinic("POST", "/v1/studies/study/decisions", visit).json()
+    assert {**answer, "action": None} == {**json.loads(printed), "action": None}
+    assert clinic.reward(answer["event_id"], **reward).status_code == 204
     url = f"sqlite:///{tmp_path / 'shop.db'}"
     made = ["study", "create", url, "examples/pricing.toml", "--rounds", "500", "--epochs", "2"]
     assert run(*made).exit_code == 0

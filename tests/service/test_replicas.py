@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import threading
 import time
+from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -111,6 +115,92 @@ def test_a_server_that_goes_away_is_said_and_nothing_is_lost(
         assert time.monotonic() < until + 5
         time.sleep(0.05)
     assert study_at(url).asked == 2
+
+
+@pytest.mark.slow
+def test_ten_seconds_without_a_server_lose_nothing(
+    cluster: Cluster, postgres_urls: Urls, serving: Serving
+) -> None:
+    """Callers try again under their event ids, and a release is under way when it goes."""
+    url = make_shop(postgres_urls())
+    shop = serving(f"shop={url}")
+    study_at(url).ask_many([[0.5]] * 20)
+    begun = shop("POST", "/v1/studies/shop/advance", {})
+    statuses: Counter[int] = Counter()
+    slowest = 0.0
+
+    def call(who: int) -> None:
+        nonlocal slowest
+        for i in range(5):
+            while True:
+                started = time.monotonic()
+                found = shop.decide(event_id=f"{who}-{i}")
+                slowest = max(slowest, time.monotonic() - started)
+                statuses[found.status_code] += 1
+                if found.status_code == 503:
+                    assert found.headers["retry-after"] == "1"
+                if found.status_code == 200:
+                    break
+                time.sleep(0.3)
+            answers.append(found.json())
+
+    answers: list[dict[str, Any]] = []
+    cluster.crash()
+    callers = [threading.Thread(target=call, args=(who,)) for who in range(4)]
+    for caller in callers:
+        caller.start()
+    time.sleep(10.0)
+    assert answers == []
+    assert shop("GET", "/livez").status_code == 200
+    assert shop("GET", "/readyz").status_code == 503
+    cluster.start()
+    for caller in callers:
+        caller.join(timeout=60)
+    assert statuses[503] > 40
+    assert set(statuses) <= {200, 503}
+    assert slowest < 5.0
+    until = time.monotonic() + 60
+    while shop("GET", begun.headers["location"]).json()["state"] != "done":
+        assert time.monotonic() < until
+        time.sleep(0.2)
+    study = study_at(url)
+    assert [charge.request for charge in study.ledger.charges()] == ["epoch 1/pass 1", "epoch 1"]
+    assert study.asked == 40
+    assert sorted(each["event_id"] for each in answers) == sorted(
+        f"{who}-{i}" for who in range(4) for i in range(5)
+    )
+    for each in answers:
+        assert shop.decide(event_id=each["event_id"]).json() == each
+
+
+@pytest.mark.slow
+def test_a_disk_that_is_really_full_loses_nothing(tmp_path: Path, serving: Serving) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)]
+    if shutil.which("mount") is None or subprocess.run(mount, check=False).returncode:
+        pytest.skip("no small disk can be mounted here.")
+    try:
+        shop = serving(f"shop={make_shop(f'sqlite:///{disk}/shop.db', [2000, 2000])}")
+        answers = {}
+        statuses = set()
+        for i in range(2000):
+            found = shop.decide(event_id=f"{'x' * 100}{i}")
+            statuses.add(found.status_code)
+            if found.status_code == 503:
+                break
+            answers[f"{'x' * 100}{i}"] = found.json()
+        assert statuses == {200, 503}
+        subprocess.run(["mount", "-o", "remount,size=50m", str(disk)], check=True)
+        until = time.monotonic() + 10
+        while shop.decide(event_id="more").status_code != 200:
+            assert time.monotonic() < until
+        asked = study_at(f"sqlite:///{disk}/shop.db").asked
+        assert asked in (len(answers) + 1, len(answers) + 2)
+        for id, each in answers.items():
+            assert shop.decide(event_id=id).json() == each
+    finally:
+        subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
 
 @pytest.mark.parametrize("jump", [-86_400.0, 86_400.0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import threading
 import time
 import zipfile
@@ -12,7 +13,8 @@ from typing import Any
 
 import httpx
 import pytest
-from sqlalchemy import event
+from sqlalchemy import event, func, select
+from sqlalchemy.exc import OperationalError
 
 import tacit
 from databases import Urls, make_study
@@ -21,11 +23,13 @@ from tacit.core.database import connect
 from tacit.core.events import PermuteAndFlip
 from tacit.epochs import cohort_of
 from tacit.policy.archives import unpacked
+from tacit.service import worker
 from tacit.service.keys import Keys
 from tacit.service.supervisor import STALE_SECONDS, Supervisor
 from tacit.service.work import Work, Works
 from tacit.service.worker import perform_work
 from tacit.study import EpochStudy, Study
+from tacit.study.store import deferred_table
 
 pytest_plugins = ["databases", "services"]
 pytestmark = pytest.mark.usefixtures("coarse_fits")
@@ -148,6 +152,32 @@ def test_a_deferred_decision_of_an_old_law_does_not_count(shop: Address) -> None
     assert study_of(shop).asked == 20
 
 
+def test_deferred_decisions_that_were_never_activated_are_forgotten(shop: Address) -> None:
+    """Those of the law before are kept, so that who comes too late is told; then all are gone."""
+    engine = study_of(shop)._epochs.engine
+    kept = select(func.count()).select_from(deferred_table)
+    for name in ("a", "b"):
+        shop.decide(event_id=name, defer_activation=True)
+    assert shop("POST", "/v1/decisions/b/activate").status_code == 204
+    study_of(shop).ask_many([[0.5]] * 19)
+    study_of(shop).advance()
+    with engine.connect() as connection:
+        assert connection.execute(kept).scalar_one() == 1
+    shop.decide(event_id="c", defer_activation=True)
+    study_of(shop).ask_many([[0.5]] * 30)
+    study_of(shop).advance()
+    with engine.connect() as connection:
+        assert connection.execute(kept).scalar_one() == 0
+    assert shop("POST", "/v1/decisions/a/activate").status_code == 404
+    assert study_of(shop).asked == 50
+    after = shop.decide(event_id="d", defer_activation=True).json()
+    assert after["policy"] == "epoch-2"  # which decides, and defers nothing
+    with engine.connect() as connection:
+        assert connection.execute(kept).scalar_one() == 0
+    repeated = shop.decide(event_id="b", defer_activation=True).json()
+    assert repeated["policy"] == "law-1"  # it was activated, and stays
+
+
 # -- a whole study --------------------------------------------------------------------------------
 
 
@@ -261,6 +291,33 @@ def test_work_that_was_left_by_a_dead_process_is_taken_up(sqlite_urls: Urls) -> 
     assert len(Study.open(url).ledger.charges()) == 2
 
 
+def test_work_goes_on_once_a_database_that_was_away_answers(
+    sqlite_urls: Urls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = make_shop(sqlite_urls())
+    Study.open(url).ask_many([[0.5]] * 20)
+    works = Works(connect(url))
+    work = works.begin("advance", {}, None)
+    away = [OperationalError("", {}, Exception()) for _ in range(3)]
+    done = worker.done
+
+    def sometimes(*given: Any) -> dict[str, Any]:
+        if away:
+            raise away.pop()
+        return done(*given)
+
+    monkeypatch.setattr(worker, "done", sometimes)
+    monkeypatch.setattr(worker, "AGAIN_SECONDS", 0.0)
+    perform_work(url, work.id, work.beat)
+    assert away == []
+    assert works.get(work.id).state == "done"
+    assert len(Study.open(url).ledger.charges()) == 2
+    away.append(OperationalError("", {}, Exception()))
+    monkeypatch.setattr(worker, "PATIENCE_SECONDS", -1.0)
+    with pytest.raises(OperationalError):  # so that another process takes it up
+        worker.patiently(sometimes)
+
+
 def test_work_that_fails_says_why(sqlite_urls: Urls) -> None:
     url = make_shop(sqlite_urls())
     works = Works(connect(url))
@@ -321,6 +378,16 @@ def test_a_released_policy_is_served_alone(
     answer = shop.decide().json()
     assert answer["action"] == pytest.approx(study.policy.decide(HERE))
     assert answer["propensity"] == 1.0
+    cells = [0.0, 1.0, 7, "0.25", True, None, "nothing"]
+    asked = {"decisions": [{"context": {"c": cell}} for cell in cells]}
+    items = shop("POST", "/v1/studies/shop/decisions:batch", asked).json()["decisions"]
+    for cell, item in zip(cells, items, strict=True):
+        assert item["decision"]["action"] == pytest.approx(study.policy.decide({"c": cell}))
+    ids = {item["decision"]["event_id"] for item in items}
+    assert len(ids) == len(cells)
+    assert all(re.fullmatch("[0-9a-f]{24}", id) for id in ids)
+    assert shop("HEAD", "/v1/studies/shop").status_code == 200
+    assert shop("PUT", "/v1/studies/shop/decisions").status_code == 405
     assert shop.reward(answer["event_id"], 0.5).status_code == 404
     assert shop("POST", "/v1/studies/shop/advance", {}).status_code == 404
     assert shop("GET", "/v1/studies/shop").json()["stage"] == "released"
@@ -448,9 +515,13 @@ def test_a_key_has_a_rate(sqlite_urls: Urls, serving: Serving) -> None:
     url = make_shop(sqlite_urls())
     key = Keys(connect(url)).create("shop", ["read"], rate=2)
     shop = serving(f"shop={url}")
-    found = [shop("GET", "/v1/studies/shop", key=key).status_code for _ in range(8)]
-    assert found[:4] == [200] * 4
-    assert 429 in found[4:]
+    now = 0.0
+    shop.service.studies["shop"].door.clock = lambda: now
+    found = [shop("GET", "/v1/studies/shop", key=key).status_code for _ in range(6)]
+    assert found == [200] * 4 + [429] * 2
+    now = 1.0
+    found = [shop("GET", "/v1/studies/shop", key=key).status_code for _ in range(3)]
+    assert found == [200] * 2 + [429]
 
 
 def test_without_keys_nobody_outside_is_let_in(sqlite_urls: Urls, serving: Serving) -> None:

@@ -58,7 +58,7 @@ def serve(
         tacit serve sqlite:///study.db --host 0.0.0.0 --tls-certificate cert.pem --tls-key key.pem
     """
     try:
-        from tacit.service.running import Listening, make_service, server
+        from tacit.service.running import Listening, make_service, run
     except ImportError as error:
         raise MissingExtraError.of("services", error.name or "more packages", "serve") from None
 
@@ -71,4 +71,4 @@ def serve(
     else:
         names = ", ".join(sorted(service.studies))
         err.print(f"Serving {names} at {address} (interface: {address}/openapi.json)")
-    server(service, listening).run()
+    run(service, listening)

@@ -148,7 +148,7 @@ class Box(Domain):
 
     def project_points(self, points: Floats) -> Floats:
         numbers = len(self.low)
-        projected = np.clip(points, 0.0, 1.0)
+        projected = np.minimum(np.maximum(points, 0.0), 1.0)
         for i, column in enumerate(self.indicated):
             # Of a number x with indicator t the nearest are (c, 0), where c is x clipped, and
             # (1/2, 1): |x - c|^2 + t^2 - |x - 1/2|^2 - |t - 1|^2 = (c - 1/2)(c + 1/2 - 2x) + 2t - 1

@@ -6,7 +6,7 @@ number for each context and coordinate.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 import numpy as np
@@ -15,12 +15,19 @@ from numpy.typing import NDArray
 from tacit._typing import Array, Floats
 from tacit.domains import Box, Domain
 from tacit.kernels import Kernel, Separable
+from tacit.kernels.against import against
 from tacit.numerics.engine import CPU_ROWS, Engine, to_numpy
 from tacit.play.base import SAME
 
-ROWS = 1024  # contexts decided at a time,
-GPU_ROWS = 16_384  # and on a GPU
+CELLS = 65_536  # kernel values computed at a time: what stays in a cache,
+FEWEST_ROWS = 32  # but for so many contexts at least;
+GPU_ROWS = 16_384  # contexts at a time on a GPU
 REFINEMENTS = 2
+# Where many reward functions are asked whether they choose an action, candidates near it are
+# compared with others up to so many times as far, and with one in so many of all.
+AROUND = 3.0
+FEW = 8
+ROUNDING = 1e-10  # scores that are closer than this share of the largest are not told apart
 
 
 class Decider:
@@ -41,7 +48,9 @@ class Decider:
         self._engine = engine
         self._landmarks = engine.put(landmarks)
         self._weights = engine.put(weights)
-        self._rows = ROWS if engine.rows <= CPU_ROWS else GPU_ROWS
+        self._rows = GPU_ROWS
+        if engine.rows <= CPU_ROWS:
+            self._rows = max(FEWEST_ROWS, CELLS // max(1, len(landmarks)))
 
     def decide(self, C: Floats, weights: Floats | None = None) -> Floats:
         """Best actions for contexts, both in unit coordinates. With `weights`, a row for each
@@ -60,50 +69,54 @@ class Decider:
     def agreeing(self, C: Floats, X: Floats, weights: Floats) -> Floats:
         """For each context the share of reward functions, a row of `weights` each, whose best
         action is that of `X`: what `decide` finds for each of them, with less work."""
-        owners = []  # contexts whose action a function may choose, and those functions
+        owners = []
         functions = []
-        starts = []
-        values = []
-        for i, (best, value) in enumerate(self._best_for_each(C, weights)):
-            near = np.flatnonzero(self._within_reach(self.menu[best], X[i]))
-            owners.append(np.full(len(near), i))
-            functions.append(near)
-            starts.append(best[near])
-            values.append(value[near])
+        for i, may in enumerate(self._may_choose(C, X, weights)):
+            functions.append(np.flatnonzero(may))
+            owners.append(np.full(len(functions[-1]), i))
         owner = np.concatenate(owners)
         if not len(owner):
             return np.zeros(len(C))
-        x = self.menu[np.concatenate(starts)]
-        if self.actions.continuous:
-            own = weights[np.concatenate(functions)]
-            x = self._uphill(x, np.concatenate(values), self._scores(C[owner], own))
-        same = np.max(np.abs(x - X[owner]), axis=1, initial=0.0) < SAME
+        chosen = self.decide(C[owner], weights[np.concatenate(functions)])
+        same = np.max(np.abs(chosen - X[owner]), axis=1, initial=0.0) < SAME
         return np.bincount(owner[same], minlength=len(C)) / len(weights)
 
-    def _best_for_each(self, C: Floats, weights: Floats) -> Iterator[tuple[Floats, Floats]]:
-        """For each context, the best candidates of all reward functions and their scores."""
+    def _may_choose(self, C: Floats, X: Floats, weights: Floats) -> Iterator[NDArray[np.bool_]]:
+        """For each context, the reward functions for which some candidate within reach of its
+        action is as good as each of a few others. For all the rest one of those is better."""
         if not isinstance(self.kernel, Separable):
-            for c in C:
-                yield self._scores(np.tile(c, (len(weights), 1)), weights).best_of_menu()
+            yield from np.full((len(C), len(weights)), True)
             return
-        own = self._engine.put(weights)
-        for part in self.kernel.contexts(self._engine.put(C), self._landmarks[:, self.kernel.at :]):
-            scores = to_numpy((part * own) @ self.menu_kernel)
-            best = np.argmax(scores, axis=1)
-            yield best, scores[np.arange(len(scores)), best]
+        for part, x in zip(to_numpy(self.on_contexts(self._engine.put(C))), X, strict=True):
+            distance = np.max(np.abs(self.menu - x), axis=1, initial=0.0)
+            near = np.flatnonzero(distance <= self._reach + SAME)
+            if FEW * len(near) >= len(self.menu):
+                yield np.full(len(weights), True)
+                continue
+            around = np.flatnonzero(distance <= AROUND * self._reach + SAME)
+            compared = np.vstack([self._menu_rows[near], self._menu_rows[around], self._few_rows])
+            compared *= part
+            scores = compared @ weights.T
+            reached = scores[: len(near)].max(axis=0, initial=-np.inf)
+            others = scores[len(near) :].max(axis=0)
+            yield reached >= others - ROUNDING * np.abs(scores).max()
 
-    def _within_reach(self, starts: Floats, x: Floats) -> NDArray[np.bool_]:
-        """Candidates from which `_uphill` may lead to `x`. On a convex domain it goes no further
-        than its steps, along each coordinate."""
-        distance = np.max(np.abs(starts - x), axis=1, initial=0.0)
+    @cached_property
+    def _reach(self) -> float:
+        """How far `_uphill` may lead, along each coordinate."""
         if not self.actions.continuous:
-            return np.asarray(distance < SAME)
-        if type(self.actions) is not Box:
-            return np.full(len(starts), True)
-        steps = self._step * sum(0.25**i for i in range(REFINEMENTS))
-        return np.asarray(distance <= steps + SAME)
+            return 0.0
+        if type(self.actions) is not Box:  # projections may lead anywhere
+            return np.inf
+        return self._step * sum(0.25**i for i in range(REFINEMENTS))
 
-    @property
+    @cached_property
+    def on_a_line(self) -> bool:
+        """Whether the candidates are evenly spaced, from end to end: those beside one of them are
+        then its first steps."""
+        return type(self.actions) is Box and self.actions.dimension == 1 and len(self.menu) > 1
+
+    @cached_property
     def _step(self) -> float:
         """Of the first refinement: about the distance of two candidates."""
         return 1.0 / max(1.0, len(self.menu) ** (1.0 / self.menu.shape[1]) - 1.0)
@@ -111,50 +124,82 @@ class Decider:
     def _scores(self, C: Floats, weights: Floats | None = None) -> _Scores:
         own = self._weights if weights is None else self._engine.put(weights)
         if isinstance(self.kernel, Separable):
-            return _SeparableScores(self, self.kernel, C, own)
+            return _SeparableScores(self, C, own)
         return _JointScores(self, C, own)
 
     def _best(self, scores: _Scores) -> Floats:
-        best, value = scores.best_of_menu()
+        best, value, sides = scores.best_of_menu()
         x = self.menu[best]
         if not self.actions.continuous:
             return x
-        return self._uphill(x, value, scores)
+        return self._uphill(x, value, scores, sides)
 
-    def _uphill(self, x: Floats, value: Floats, scores: _Scores) -> Floats:
+    def _uphill(
+        self, x: Floats, value: Floats, scores: _Scores, sides: tuple[Floats, Floats] | None
+    ) -> Floats:
         """Moves each action along each coordinate to the top of the parabola through three points,
-        if that is better."""
-        rows = np.arange(len(x))
-        d = x.shape[1]
+        if that is better. `sides` are the scores of the first two, where they are known."""
+        n, d = x.shape
+        rows = np.arange(n)
         project = self.actions.project_points
+        tries = np.empty((4, n, d))  # where it is, to the left, to the right, at the top
+        values = np.empty((4, n))
         step = self._step
         for _ in range(REFINEMENTS):
             for j in range(d):
                 move = np.zeros(d)
                 move[j] = step
-                left = project(x - move)
-                right = project(x + move)
-                f_left = scores.at(left)
-                f_right = scores.at(right)
-                bend = f_left - 2.0 * value + f_right
-                peaked = bend < 0
-                slope = 0.5 * (f_left - f_right)
-                shift = np.where(peaked, slope / np.where(peaked, bend, 1.0), 0.0)
-                top = project(x + np.clip(shift, -1.0, 1.0)[:, None] * move)
-                tries = np.stack([x, left, right, top])
-                values = np.stack([value, f_left, f_right, scores.at(top)])
-                winner = np.argmax(values, axis=0)
+                tries[0] = x
+                tries[1] = project(x - move)
+                tries[2] = project(x + move)
+                values[0] = value
+                values[1:3] = sides or scores.at(tries[1:3])
+                sides = None
+                shift = _top(values[1], value, values[2])
+                tries[3] = project(x + shift[:, None] * move)
+                values[3:] = scores.at(tries[3:])
+                winner = values.argmax(axis=0)
                 x = tries[winner, rows]
                 value = values[winner, rows]
             step /= 4.0
         return x
 
     @cached_property
+    def _menu_rows(self) -> Floats:
+        """k_X(candidate, landmark)."""
+        return np.ascontiguousarray(to_numpy(self.menu_kernel).T)
+
+    @cached_property
+    def _few_rows(self) -> Floats:
+        """Of some candidates."""
+        return self._menu_rows[::FEW].copy()
+
+    @cached_property
     def menu_kernel(self) -> Array:
         """k_X(candidate, landmark), transposed: the same for every context."""
         assert isinstance(self.kernel, Separable)
-        own = self._landmarks[:, : self.kernel.at]
-        return self.kernel.actions(self._engine.put(self.menu), own).T
+        return self.on_actions(self._engine.put(self.menu)).T
+
+    @cached_property
+    def on_actions(self) -> Callable[[Array], Array]:
+        """k_X of actions and all landmarks."""
+        assert isinstance(self.kernel, Separable)
+        return against(self.kernel.actions, self._landmarks[:, : self.kernel.at])
+
+    @cached_property
+    def on_contexts(self) -> Callable[[Array], Array]:
+        """k_C of contexts and all landmarks."""
+        assert isinstance(self.kernel, Separable)
+        return against(self.kernel.contexts, self._landmarks[:, self.kernel.at :])
+
+
+def _top(left: Floats, middle: Floats, right: Floats) -> Floats:
+    """Where the parabola through values at -1, 0 and 1 is highest, from -1 to 1; 0 where it is
+    nowhere."""
+    bend = left - 2.0 * middle + right
+    peaked = bend < 0
+    shift = np.where(peaked, 0.5 * (left - right) / np.where(peaked, bend, 1.0), 0.0)
+    return np.minimum(np.maximum(shift, -1.0), 1.0)
 
 
 class _Scores:
@@ -173,32 +218,43 @@ class _Scores:
         raise AssertionError("abstract")
 
     def at(self, X: Floats) -> Floats:
-        """Of one action for each context."""
+        """Of some actions for each context: of `(actions, contexts, coordinates)` those of
+        `(actions, contexts)`."""
         raise AssertionError("abstract")
 
-    def best_of_menu(self) -> tuple[Floats, Floats]:
-        """The number of the best candidate for each context, and its score."""
+    def best_of_menu(self) -> tuple[Floats, Floats, tuple[Floats, Floats] | None]:
+        """The number of the best candidate for each context, its score, and those of the candidates
+        beside it where they lie on a line."""
         scores = self.on_menu()
-        best = self.engine.xp.argmax(scores, axis=1)
-        return to_numpy(best), to_numpy(self.engine.xp.max(scores, axis=1))
+        if not isinstance(scores, np.ndarray):
+            best = self.engine.xp.argmax(scores, axis=1)
+            return to_numpy(best), to_numpy(self.engine.xp.max(scores, axis=1)), None
+        rows = np.arange(len(scores))
+        number = scores.argmax(axis=1)
+        sides = None
+        if self.decider.on_a_line:
+            last = scores.shape[1] - 1
+            left = scores[rows, np.maximum(number - 1, 0)]
+            sides = left, scores[rows, np.minimum(number + 1, last)]
+        return number, scores[rows, number], sides
 
 
 class _SeparableScores(_Scores):
     """k_X(x, u) k_C(c, u): all candidates by one matrix product with the menu's kernel."""
 
-    def __init__(self, decider: Decider, kernel: Separable, C: Floats, weights: Array) -> None:
+    def __init__(self, decider: Decider, C: Floats, weights: Array) -> None:
         super().__init__(decider, C, weights)
-        self._kernel = kernel
         # Many reward functions in one context, as `Decider.agreeing` has them: computed once.
         one = self.C[:1] if weights.ndim == 2 and bool((self.C[:1] == self.C).all()) else self.C
-        contexts = kernel.contexts(one, self.landmarks[:, kernel.at :])
-        self._context_part = contexts * weights
+        self._context_part = decider.on_contexts(one) * weights
 
     def on_menu(self) -> Array:
         return self._context_part @ self.decider.menu_kernel
 
     def at(self, X: Floats) -> Floats:
-        actions = self._kernel.actions(self.engine.put(X), self.landmarks[:, : self._kernel.at])
+        some, contexts, columns = X.shape
+        actions = self.decider.on_actions(self.engine.put(X.reshape(some * contexts, columns)))
+        actions = self.engine.xp.reshape(actions, (some, contexts, actions.shape[1]))
         return to_numpy(self.engine.xp.vecdot(actions, self._context_part))
 
 
@@ -211,6 +267,10 @@ class _JointScores(_Scores):
         return self.engine.xp.stack([self._mean(menu, i) for i in rows])
 
     def at(self, X: Floats) -> Floats:
+        return np.stack([self._at(x) for x in X])
+
+    def _at(self, X: Floats) -> Floats:
+        """Of one action for each context."""
         xp = self.engine.xp
         points = xp.concat([self.engine.put(X), self.C], axis=1)
         return to_numpy(xp.vecdot(self._kernel_rows(points), self.weights))
@@ -237,5 +297,5 @@ class _MeanScores(_Scores):
         return self.engine.xp.mean(self._each.on_menu(), axis=0, keepdims=True)
 
     def at(self, X: Floats) -> Floats:
-        everywhere = np.broadcast_to(X, (self.C.shape[0], X.shape[1]))
-        return np.mean(self._each.at(everywhere), keepdims=True)
+        everywhere = np.broadcast_to(X, (len(X), self.C.shape[0], X.shape[2]))
+        return np.mean(self._each.at(everywhere), axis=1, keepdims=True)

@@ -8,19 +8,15 @@ from typing import Any
 
 Decided = tuple[dict[str, Any], float]  # an action, and how likely it was
 Decide = Callable[[Sequence[Mapping[str, Any]]], Sequence[Decided]]
-
-
-GATHER_SECONDS = 0.002  # waited for more contexts, where several came at once before
-BUSY = 3  # contexts of a batch from which on it is worth waiting for more
 MOST = 256
 
 
 class Batcher:
-    """Gathers contexts that come at about the same time. Who comes alone does not wait."""
+    """Decides all contexts together that came while others were decided. Nobody waits for those
+    who are still to come: their callers would wait for us meanwhile, and we for them."""
 
     def __init__(self, decide: Decide) -> None:
         self._decide = decide
-        self._busy = False
         self._waiting: list[tuple[Mapping[str, Any], asyncio.Future[Decided]]] = []
 
     def submit(self, context: Mapping[str, Any]) -> asyncio.Future[Decided]:
@@ -30,8 +26,6 @@ class Batcher:
         self._waiting.append((context, answer))
         if len(self._waiting) == MOST:
             self._flush()
-        elif len(self._waiting) == 1 and self._busy:
-            loop.call_later(GATHER_SECONDS, self._flush)
         elif len(self._waiting) == 1:
             loop.call_soon(self._flush)
         return answer
@@ -41,7 +35,6 @@ class Batcher:
         if not group:  # they were too many to wait
             return
         self._waiting = []
-        self._busy = len(group) >= BUSY
         try:
             actions = self._decide([context for context, _ in group])
         except Exception as error:  # to each caller, as if it had been alone

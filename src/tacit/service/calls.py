@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tacit.service.problems import MalformedError, TooLargeError
@@ -41,34 +41,63 @@ class Call:
     problems: tuple[int, ...] = ()
     headers: tuple[str, ...] = field(default=())  # that it looks at
 
-    def route(self, service: Service) -> Route:
-        """The same for Starlette."""
-        return Route(self.path, Endpoint(self, service), methods=[self.method])
+    def addresses(self, names: Iterable[str]) -> dict[tuple[str, str], dict[str, str]]:
+        """Whole addresses that it has where these studies are served, with their parameters; none
+        where it has other parameters, too."""
+        if "{" not in self.path:
+            return {(self.method, self.path): {}}
+        paths = {name: self.path.replace("{study}", name) for name in names}
+        return {(self.method, p): {"study": name} for name, p in paths.items() if "{" not in p}
+
+
+class Addresses:
+    """Brings requests to their endpoints: by the whole address where it is known beforehand, and
+    otherwise by Starlette's router, which compares it with one pattern after the other."""
+
+    def __init__(self, endpoints: Sequence[Endpoint], names: Iterable[str], **options: Any) -> None:
+        routes = [Route(e.call.path, e, methods=[e.call.method]) for e in endpoints]
+        self._router = Router(routes=routes, redirect_slashes=False, **options)
+        self._known = {
+            address: (endpoint, parameters)
+            for endpoint in endpoints
+            for address, parameters in endpoint.call.addresses(names).items()
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        found = None
+        if scope["type"] == "http":
+            found = self._known.get((scope["method"], scope["path"]))
+        if found is None:
+            await self._router(scope, receive, send)
+            return
+        endpoint, parameters = found
+        scope["path_params"] = parameters
+        await endpoint(scope, receive, send)
 
 
 class Endpoint:
     """Answers one call, as plain ASGI: who comes, what they bring, and what they get."""
 
     def __init__(self, call: Call, service: Service) -> None:
-        self._call = call
+        self.call = call
         self._service = service
         self._decode = None if call.body is None else msgspec.json.Decoder(call.body).decode
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
-        if self._call.scope is not None:
-            self._service.admit(request, self._call.scope)
+        if self.call.scope is not None:
+            self._service.admit(request, self.call.scope)
         body = None
         if self._decode is not None:
             content = await read_body(receive, self._service.most_bytes)
             body = self._decode(content) if content else self._empty()
-        answered = await self._call.handler(self._service, request, body)
+        answered = await self.call.handler(self._service, request, body)
         await answered(scope, receive, send)
 
     def _empty(self) -> Any:
-        if self._call.body_needed:
+        if self.call.body_needed:
             raise MalformedError("the body must be JSON, and there is none.")
-        return self._call.body()
+        return self.call.body()
 
 
 async def read_body(receive: Receive, most: int) -> bytes:

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import ipaddress
 import logging
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy.engine import make_url
+from threadpoolctl import threadpool_limits
 
 from tacit.errors import InputError, MissingExtraError
 from tacit.policy.loading import load
+from tacit.quiet import quiet
 from tacit.service.served import Served
 from tacit.service.served_policy import ServedPolicy
 from tacit.service.served_study import ServedStudy
 from tacit.service.service import MOST_BYTES, Service
 
+M_TRIM_THRESHOLD = -1  # of the GNU C library
+M_MMAP_THRESHOLD = -3
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -50,8 +57,26 @@ def serve(
     """Serves studies (URLs, or NAME=URL) and released policies (folders, or NAME=FOLDER) until it
     is interrupted."""
     listening = listening or Listening()
-    service = make_service(studies, policies, listening)
-    server(service, listening).run()
+    run(make_service(studies, policies, listening), listening)
+
+
+def run(service: Service, listening: Listening) -> None:
+    """Serves in a process that does nothing else, until it is interrupted."""
+    # Products of a few rows are faster on one thread. Other threads would wait for the next one by
+    # turning on their cores, which the process that calls us may need.
+    keep_memory()
+    gc.freeze()  # modules stay: they need not be looked through for garbage again and again
+    with threadpool_limits(1, user_api="blas"), quiet():
+        server(service, listening).run()
+
+
+def keep_memory() -> None:
+    """Keeps freed memory for the next request. The GNU C library would hand each larger array back
+    to the operating system, and to get its pages again takes longer than to compute it."""
+    with suppress(AttributeError, OSError, TypeError):  # other libraries have no such setting
+        libc = ctypes.CDLL(None)
+        libc.mallopt(M_MMAP_THRESHOLD, 2 << 20)
+        libc.mallopt(M_TRIM_THRESHOLD, 8 << 20)
 
 
 def make_service(studies: Sequence[str], policies: Sequence[str], listening: Listening) -> Service:

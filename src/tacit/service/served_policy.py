@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,9 @@ from tacit.service.doors import Door
 from tacit.service.keys import Ring
 from tacit.service.schemas import DecisionAnswer, DecisionRequest, StudyAnswer
 from tacit.service.served import Reply, Served
-from tacit.study.study import item
-from tacit.tables import records
+from tacit.tables import ROWS, Table
+
+IDS = 256  # drawn at a time
 
 
 class ServedPolicy(Served):
@@ -65,12 +66,13 @@ class PolicyDecider:
     def __init__(self, released: Released) -> None:
         self.released = released
         self._batcher = Batcher(self._decided)
+        self._ids = fresh_ids()
 
     async def decide(self, request: DecisionRequest) -> Reply:
         require_columns(self.released.policy.problem, request.context)
         action, propensity = await self._batcher.submit(request.context)
         answer = DecisionAnswer(
-            event_id=request.event_id or secrets.token_hex(12),
+            event_id=request.event_id or next(self._ids),
             action=action,
             mode="exploit",
             propensity=propensity,
@@ -85,17 +87,29 @@ class PolicyDecider:
     def _decided(self, contexts: Sequence[Mapping[str, Any]]) -> Sequence[Any]:
         policy = self.released.policy
         problem = policy.problem
-        table = records(list(contexts), problem.contexts.names, "contexts")
-        C = problem.context_points(table)
+        many = len(contexts)
+        cells = {  # that there is one for each name was looked at before
+            name: np.fromiter([each[name] for each in contexts], dtype=object, count=many)
+            for name in problem.contexts.names
+        }
+        C = problem.context_points(Table(cells, many, ROWS))
         X = policy.decide_points(C)
         columns = problem.actions.decode(X)
-        likely = np.ones(len(X))
+        likely = np.ones(many)
         if hasattr(policy, "probability_points"):
             likely = policy.probability_points(X, C)
-        return [
-            ({name: item(column[i]) for name, column in columns.items()}, float(likely[i]))
-            for i in range(len(X))
-        ]
+        names = list(columns)
+        values = zip(*(column.tolist() for column in columns.values()), strict=True)
+        actions = [dict(zip(names, each, strict=True)) for each in values]
+        return list(zip(actions, likely.tolist(), strict=True))
+
+
+def fresh_ids() -> Iterator[str]:
+    """Ids that nobody can guess, of 12 bytes each. Many are drawn at a time: to ask the operating
+    system costs more than to decide."""
+    while True:
+        drawn = secrets.token_hex(12 * IDS)
+        yield from (drawn[i : i + 24] for i in range(0, len(drawn), 24))
 
 
 def require_columns(problem: Any, context: Mapping[str, Any]) -> None:

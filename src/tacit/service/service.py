@@ -9,12 +9,11 @@ from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tacit.errors import InputError
 from tacit.service import decisions, ofrep, operations, probes, studies
-from tacit.service.calls import Call
+from tacit.service.calls import Addresses, Call, Endpoint
 from tacit.service.guard import Guard
 from tacit.service.metrics import Metrics
 from tacit.service.openapi import document
@@ -45,13 +44,9 @@ class Service:
         self.document = document(CALLS)
         self.exiting: Callable[[], bool] = lambda: False  # whether streams are to end
         self.planning = asyncio.Semaphore(1)  # one plan at a time
-        router = Router(
-            routes=[call.route(self) for call in CALLS],
-            redirect_slashes=False,
-            default=_unknown,
-            lifespan=self._lifespan,
-        )
-        self.app: ASGIApp = Guard(router, self.metrics)
+        endpoints = [Endpoint(call, self) for call in CALLS]
+        addresses = Addresses(endpoints, self.studies, default=_unknown, lifespan=self._lifespan)
+        self.app: ASGIApp = Guard(addresses, self.metrics)
 
     @asynccontextmanager
     async def _lifespan(self, _app: Any) -> AsyncIterator[None]:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from tacit.service.work import QUEUED, Work, Works
 
 AGAIN_SECONDS = 0.5  # between two starts at least
-STALE_SECONDS = 10.0  # a beat that stands still for so long belongs to nobody
+STALE_SECONDS = 5.0  # a beat that stands still for so long belongs to nobody
 log = logging.getLogger("tacit.service")
 
 

@@ -11,8 +11,10 @@ import json
 import os
 import sys
 import threading
+import time
+from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -20,14 +22,16 @@ from tacit.core import Budget, Ledger
 from tacit.core.database import connect
 from tacit.core.ledger import measured_in
 from tacit.errors import BudgetError, StateError, TacitError
-from tacit.planning import plan
 from tacit.problem import Problem
 from tacit.service.problems import UnavailableError, as_tacit, problem_of
 from tacit.service.work import DONE, FAILED, Work, Works
 from tacit.study import EpochStudy, Study
 
 BEAT_SECONDS = 1.0
+AGAIN_SECONDS = 0.3  # after which a database that was away is tried again,
+PATIENCE_SECONDS = 600.0  # for so long
 NICER = 10  # decisions come first
+T = TypeVar("T")
 
 
 class Beating:
@@ -67,18 +71,35 @@ def perform_work(url: str, id: str, beat: int) -> None:
     if not works.claim(id, beat):
         return
     beating = Beating(works, work, beat + 1)
+    state, result = patiently(lambda: outcome(url, work, beating.progress))
+    beating.stop()
+    patiently(lambda: works.finish(id, state, result))
+
+
+def patiently(attempt: Callable[[], T]) -> T:
+    """The same once the database answers again. What was done of it is not done twice."""
+    until = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            return attempt()
+        except Exception as error:
+            away = isinstance(as_tacit(error), UnavailableError)
+            if not away or time.monotonic() > until:
+                raise  # and another process takes it up
+        time.sleep(AGAIN_SECONDS)
+
+
+def outcome(url: str, work: Work, progress: Any) -> tuple[str, dict[str, Any]]:
+    """How work ended, and what came of it. SPENDS."""
     try:
-        result = done(Study.open(url), work.kind, work.parameters, beating.progress)
-        state = DONE
+        return DONE, done(Study.open(url), work.kind, work.parameters, progress)
     except Exception as error:
         if isinstance(as_tacit(error), UnavailableError):
-            raise  # it is taken up again once the database answers
+            raise
         result = msgspec.to_builtins(problem_of(error))
         if isinstance(error, BudgetError):
             result["charges"] = charged(url)
-        state = FAILED
-    beating.stop()
-    works.finish(id, state, result)
+        return FAILED, result
 
 
 def charged(url: str) -> list[str]:
@@ -102,6 +123,8 @@ def done(study: Study, kind: str, parameters: dict[str, Any], progress: Any) -> 
 
 def planned(request: dict[str, Any]) -> dict[str, Any]:
     """A plan, or the problem with it. Free."""
+    from tacit.planning import plan
+
     try:
         budget = Budget(request["epsilon"], request["delta"])
         problem = Problem.from_spec(request["problem"])

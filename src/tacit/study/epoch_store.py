@@ -43,6 +43,7 @@ from tacit.study.store import (
     Asked,
     Round,
     asked_in,
+    forget_deferred,
     pack,
     require_no_study_in,
     rounds_table,
@@ -292,6 +293,13 @@ class EpochStore:
         ends = [epoch.end for epoch in _epochs(connection) if epoch.closed is not None]
         return max(ends, default=0)
 
+    def over(self, connection: Connection) -> StateError | None:
+        """Why nothing is deferred any more, if so."""
+        last = _epochs(connection)[-1]
+        if last.released is None:
+            return None
+        return StateError("the last epoch of this study was released: use its policy.")
+
     def tell(self, rewards: dict[str, float | None]) -> None:
         """Writes rewards down, all of them or none. Those of closed epochs are refused, and those
         of rounds that count nowhere change nothing."""
@@ -367,6 +375,8 @@ class EpochStore:
                 connection.execute(update(epochs_table).where(this).values(found))
             if opened:
                 connection.execute(insert(epochs_table).values(self._opened(opened)))
+            # Who activates a round of the law that was just played is told that it is too late.
+            forget_deferred(connection, number if following else None)
             return True
 
         return perform(self.engine, attempt, queue=study_table)

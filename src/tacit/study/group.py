@@ -128,6 +128,10 @@ class Group:
         deferred = {i: each for i, each in fresh.items() if self.asks[i].defer}
         if not deferred:
             return
+        refused = self.desk.store.over(connection)
+        if refused is not None:
+            results[:] = [refused if i in deferred else each for i, each in enumerate(results)]
+            return
         rows = [each.row(law) | {"id": each.id} for each in deferred.values()]
         connection.execute(insert(deferred_table), rows)
         actions = self.desk.actions([each.action for each in deferred.values()])

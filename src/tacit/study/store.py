@@ -29,6 +29,7 @@ from sqlalchemy import (
     Select,
     Table,
     Text,
+    delete,
     func,
     insert,
     inspect,
@@ -94,7 +95,8 @@ rounds_table = Table(
     Column("body", Text),  # a digest of the request
     Column("counts_in", Integer),  # the epoch, as its user was told
 )
-# Rounds that were asked and may never be shown: they count once they are activated.
+# Rounds that were asked and may never be shown: they count once they are activated. Those that were
+# not are deleted when nobody can activate them any more.
 deferred_table = Table(
     "tacit_deferred_rounds",
     metadata,
@@ -289,6 +291,10 @@ class Store:
         """Rewards of rounds up to this number come too late."""
         return connection.execute(select(study_table.c.closed)).scalar_one() or 0
 
+    def over(self, connection: Connection) -> StateError | None:
+        """Why nothing is deferred any more, if so."""
+        return _closed() if self.closed_rounds(connection) else None
+
     def asked(self) -> int:
         """The number of rounds asked."""
         return perform(self.engine, asked_in)
@@ -309,6 +315,7 @@ class Store:
                         "there is nothing to release yet: ask and tell at least one round first."
                     )
                 connection.execute(update(study_table).values(closed=closed))
+                forget_deferred(connection)
                 if spends is not None:
                     connection.execute(insert(_passes).values(_pass(1, spends, {})))
             return int(closed)
@@ -381,6 +388,15 @@ class Store:
         return (
             inspect(self.engine).has_table(study_table.name) and perform(self.engine, _studies) == 1
         )
+
+
+def forget_deferred(connection: Connection, before: int | None = None) -> None:
+    """Deletes deferred rounds that nobody has activated: all of them, or those that were played by
+    the laws of epochs before this one."""
+    unused = delete(deferred_table)
+    if before is not None:
+        unused = unused.where(deferred_table.c.epoch < before)
+    connection.execute(unused)
 
 
 def _studies(connection: Connection) -> int:

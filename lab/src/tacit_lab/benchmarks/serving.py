@@ -1,6 +1,7 @@
 """How many decisions a service makes, and how long they take, beside an empty endpoint.
 
     python -m tacit_lab.benchmarks.serving [--seconds 5] [--rate 500] [--markdown PAGE]
+    python -m tacit_lab.benchmarks.serving --minutes 10 [--rate 500]
 
 In one run, on this machine and its loopback address: an endpoint that answers with a constant (on
 the same stack, with as many connections), a released policy, and studies on SQLite and PostgreSQL
@@ -9,15 +10,18 @@ was learned, as far as that is good enough. Throughput is that of callers who se
 when the last one was answered; the empty endpoint is measured first and last, and the faster of the
 two counts. Percentiles are of requests that come at a fixed rate, from the moment at which each was
 due. The process that makes the load shares the machine with the service.
+
+With `--minutes` it is the memory that is watched instead, of one service that decides by a policy
+and for a study and takes rewards; the command fails if it grows.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -29,6 +33,7 @@ import typer
 from tacit import Box, Budget, DesignOptions, Matern, Mixed, Policy, Problem, Study, fit
 from tacit.study import EpochStudy
 from tacit_lab.benchmarks.pages import print_table, put_table
+from tacit_lab.loads.growth import MOST_GROWTH, growth
 from tacit_lab.loads.postgres import Postgres
 from tacit_lab.loads.servers import Server, empty_server, running, service
 from tacit_lab.loads.wire import Timings, at_rate, closed_loop
@@ -49,7 +54,8 @@ PROBLEM = Problem(
     contexts=Mixed.of(age=(18, 95), weight=(40, 140), gene=["G/G", "A/G", "A/A"]),
 )
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
-CONTEXT = {"age": 61, "weight": 74, "gene": "A/G"}
+LARGE = Budget(epsilon=10.0, delta=1e-6)  # leaves so many landmarks something to tell
+PEOPLE = 1000
 LEARNED = (3000, 2_000_000)  # rounds of the first epoch, and of the one that is loaded
 EXPLORING = (2_000_000, 400)
 
@@ -99,9 +105,9 @@ def learned_policy(rank: int, folder: Path) -> Policy:
     log["reward"] = 1 - np.abs(log["dose"] - log["age"]) / 100
     options = DesignOptions(rank=rank, seed=0)
     ledger = f"sqlite:///{folder / 'ledger.db'}"
-    given: dict[str, Any] = {"play": "uniform", "budget": BUDGET, "passes": 1}
+    given: dict[str, Any] = {"play": "uniform", "budget": LARGE, "passes": 1}
     policy: Policy = fit(PROBLEM, log, reward="reward", ledger=ledger, options=options, **given)
-    return policy
+    return policy  # whose rank is lower where fewer landmarks say the same
 
 
 def make_study(url: str, sizes: tuple[int, int], rank: int) -> str:
@@ -122,11 +128,17 @@ def make_study(url: str, sizes: tuple[int, int], rank: int) -> str:
 
 
 def asks(path: str) -> Any:
-    body = json.dumps({"context": CONTEXT}).encode()
+    """Of people who are all different."""
+    people = PROBLEM.contexts.decode(
+        PROBLEM.contexts.sample_points(PEOPLE, np.random.default_rng(0))
+    )
+    rows = zip(*(column.tolist() for column in people.values()), strict=True)
+    bodies = [json.dumps({"context": dict(zip(people, row, strict=True))}).encode() for row in rows]
+    following = itertools.cycle(bodies)
 
     def requests() -> Iterator[tuple[str, str, bytes]]:
         while True:
-            yield "POST", path, body
+            yield "POST", path, next(following)
 
     return requests
 
@@ -156,27 +168,16 @@ def _line(what: str, full: Timings, timed: Timings, cpu: float, mib: float, load
     )
 
 
-def growth(server: Server, load: Load, minutes: float) -> list[float]:
-    """Memory in MiB, minute by minute, at the given rate."""
-    path = "/v1/studies/study/decisions"
-    with running(server) as up:
-        found = [up.memory()]
-        until = time.monotonic() + 60 * minutes
-        while time.monotonic() < until:
-            seconds = min(60.0, max(1.0, until - time.monotonic()))
-            asyncio.run(at_rate(up.port, asks(path), load.rate, seconds))
-            found.append(up.memory())
-        return found
-
-
 def measure_all(load: Load, rank: int, folder: Path, postgres: bool) -> list[Measured]:
     """Everything, one after the other."""
     empty = measure("an empty endpoint", empty_server(), "/empty", load)
     found = [empty]
-    learned_policy(rank, folder).save(folder / "policy")
+    policy = learned_policy(rank, folder)
+    policy.save(folder / "policy")
     path = "/v1/studies/policy/decisions"
     alone = service(["--policy", str(folder / "policy")])
-    found.append(measure(f"a released policy of rank {rank}", alone, path, load))
+    what = f"a released policy of rank {policy.posterior.rank}"
+    found.append(measure(what, alone, path, load))
     server = Postgres().start() if postgres else None
     try:
         for sizes in (EXPLORING, LEARNED):
@@ -194,13 +195,30 @@ def measure_all(load: Load, rank: int, folder: Path, postgres: bool) -> list[Mea
     return [replace(each, share_of_empty=each.requests_a_second / fastest) for each in found]
 
 
+def watch(folder: Path, rate: float, minutes: float, rank: int, as_json: bool) -> None:
+    """Watches the memory of a service, and fails if it grows."""
+    url = f"sqlite:///{folder / 'growth.db'}"
+    make_study(url, EXPLORING, rank=100)
+    learned_policy(rank, folder).save(folder / "policy")
+    server = service([f"study={url}", "--policy", str(folder / "policy")])
+    found = growth(server, rate, minutes)
+    if as_json:
+        print(json.dumps(asdict(found) | {"grown": found.grown}))
+    else:
+        print("MiB, minute by minute:", ", ".join(f"{each:.1f}" for each in found.mib))
+        print(f"{found.requests:,} requests, {found.failed} failed;", end=" ")
+        print(f"since the second minute it grew by {found.grown:.1f} MiB.")
+    if found.grown > MOST_GROWTH or found.failed:
+        raise SystemExit(1)
+
+
 def main(
     seconds: Annotated[float, typer.Option(help="Of each load.")] = 5.0,
     rate: Annotated[float, typer.Option(help="Requests a second, for percentiles.")] = 500.0,
     connections: Annotated[int, typer.Option(help="Callers at a time.")] = 64,
     rank: Annotated[int, typer.Option(help="Of the released policy.")] = 500,
     postgres: Annotated[bool, typer.Option(help="Whether to load PostgreSQL, too.")] = True,
-    minutes: Annotated[float, typer.Option(help="Watch the memory for so long.")] = 0.0,
+    minutes: Annotated[float, typer.Option(help="Watch the memory for so long, instead.")] = 0.0,
     page: Annotated[Path | None, typer.Option("--markdown", help="A page to write to.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -210,19 +228,15 @@ def main(
     load = Load(seconds, rate, connections)
     with tempfile.TemporaryDirectory(prefix="tacit-") as name:
         folder = Path(name)
-        found = measure_all(load, rank, folder, postgres)
-        memory = []
         if minutes:
-            url = f"sqlite:///{folder / 'growth.db'}"
-            make_study(url, EXPLORING, rank=100)
-            memory = growth(service([f"study={url}"]), load, minutes)
+            watch(folder, rate, minutes, rank, as_json)
+            return
+        found = measure_all(load, rank, folder, postgres)
     if as_json:
         lines = [asdict(each) for each in found]
-        print(json.dumps({"cores": os.cpu_count(), "lines": lines, "memory_mib": memory}))
+        print(json.dumps({"cores": os.cpu_count(), "lines": lines}))
     else:
         print_table("Decisions over HTTP", HEADER, [each.cells() for each in found], width=140)
-        if memory:
-            print("MiB, minute by minute:", ", ".join(f"{each:.0f}" for each in memory))
     if page is not None:
         put_table(page, "serving", HEADER, [each.cells() for each in found])
 

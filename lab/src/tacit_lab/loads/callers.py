@@ -13,6 +13,7 @@ from typing import Any
 from tacit_lab.loads.wire import Wire
 
 STUDY = "/v1/studies/study"
+DEFERRED = 0.1  # the share of decisions that are activated later
 
 
 @dataclass
@@ -21,8 +22,8 @@ class Notes:
 
     decisions: dict[str, dict[str, Any]] = field(default_factory=dict)
     rewards: dict[str, float] = field(default_factory=dict)
+    activated: set[str] = field(default_factory=set)  # deferred decisions that count
     wrong: list[str] = field(default_factory=list)  # promises that were seen to be broken
-    advanced: int = 0
 
     def decided(self, answer: dict[str, Any]) -> None:
         id = answer["event_id"]
@@ -41,7 +42,6 @@ class Callers:
         self._rng = random.Random(seed)
         self._name = name
         self._stopping = False
-        self.full = False  # the study takes no more rounds
 
     async def run(self) -> None:
         await asyncio.gather(*(self._call(i) for i in range(self._many)), self._operate())
@@ -57,22 +57,38 @@ class Callers:
 
     async def _round(self, id: str) -> None:
         """One decision and its reward, each sent again until it is answered."""
+        deferred = self._rng.random() < DEFERRED
         context = {"age": self._rng.random()}
-        body = {"event_id": id, "context": context}
+        body = {"event_id": id, "context": context, "defer_activation": deferred}
         status, answer = await self._until(f"{STUDY}/decisions", "POST", body)
         if status != 200:
             await asyncio.sleep(0.05)
             return
         found = json.loads(answer)
-        if found["epoch"] is None:  # the study is over, and its policy decides
-            self.full = True
+        if deferred:
+            await self._activate(id)
+        elif found["epoch"] is None:  # the study is over, and its policy decides
             await asyncio.sleep(0.05)
-            return
-        self.notes.decided(found)
-        if self._rng.random() < 0.2:  # as if the answer had been lost
+        else:
+            self.notes.decided(found)
+            await self._again(body)
+            await self._reward(id)
+
+    async def _again(self, body: dict[str, Any]) -> None:
+        """Sometimes, as if the answer had been lost."""
+        if self._rng.random() < 0.2:
             status, again = await self._until(f"{STUDY}/decisions", "POST", body)
             if status == 200:
                 self.notes.decided(json.loads(again))
+
+    async def _activate(self, id: str) -> None:
+        """Unless the law that it was decided by is over, or the epoch is full."""
+        status, _ = await self._until(f"/v1/decisions/{id}/activate", "POST", None)
+        if status == 204:
+            self.notes.activated.add(id)
+            await self._reward(id)
+
+    async def _reward(self, id: str) -> None:
         value = self._rng.random()
         status, _ = await self._until(f"/v1/decisions/{id}/reward", "PUT", {"value": value})
         if status == 204:
@@ -85,9 +101,8 @@ class Callers:
         while not self._stopping:
             status, answer = await self._once(STUDY, "GET", None)
             if status == 200 and not json.loads(answer)["missing"]:
-                status, _ = await self._once(f"{STUDY}/advance", "POST", {})
-                self.notes.advanced += status == 202
-            await asyncio.sleep(0.3)
+                await self._once(f"{STUDY}/advance", "POST", {})
+            await asyncio.sleep(0.2)
 
     async def _until(self, path: str, method: str, body: Any) -> tuple[int, bytes]:
         """The answer of a service that is there; status 0 if it was stopped before."""

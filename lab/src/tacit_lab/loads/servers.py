@@ -23,6 +23,18 @@ def free_port() -> int:
         return port
 
 
+def answers(port: int, path: str) -> bool:
+    """Whether there is a server on this port that is not in trouble."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status < 500
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
 class Server:
     """One process that answers on a port."""
 
@@ -46,14 +58,7 @@ class Server:
         raise RuntimeError("the server does not answer.")
 
     def answers(self) -> bool:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
-        try:
-            connection.request("GET", self._path)
-            return connection.getresponse().status < 500
-        except OSError:
-            return False
-        finally:
-            connection.close()
+        return answers(self.port, self._path)
 
     def kill(self) -> None:
         """Without a chance to do anything."""

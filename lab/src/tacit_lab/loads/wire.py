@@ -94,8 +94,12 @@ async def at_rate(port: int, requests: Requests, rate: float, seconds: float) ->
 
     async def one(due: float) -> None:
         wire = free.get_nowait() if not free.empty() else await Wire(port).open()
-        method, path, body = next(source)
-        status, _ = await wire.send(method, path, body)
+        request = next(source)
+        try:
+            status, _ = await wire.send(*request)
+        except (asyncio.IncompleteReadError, ConnectionError):  # it was idle for too long
+            wire = await Wire(port).open()
+            status, _ = await wire.send(*request)
         timings.seconds.append(time.perf_counter() - due)
         timings.failed += not 200 <= status < 300
         free.put_nowait(wire)
