@@ -17,7 +17,7 @@ ROOMS = [
     ["_version", "_typing", "errors", "progress", "quiet"],
     ["core"],
     ["tables", "spec"],
-    ["numerics"],
+    ["numerics", "charts"],
     ["domains"],
     ["contexts", "kernels"],
     ["play"],
@@ -43,6 +43,7 @@ ROOMS = [
     ["demo"],
     ["client"],
     ["service"],
+    ["dashboard"],
     ["cli"],
     ["__main__"],
 ]

@@ -8,11 +8,11 @@ from html import escape
 
 import numpy as np
 
+from tacit.charts.formatting import listed, number, percent
 from tacit.domains import Ball, Simplex
 from tacit.report.advantage import BAND_90, Comparison
 from tacit.report.axes import Axis
 from tacit.report.findings import Findings
-from tacit.report.formatting import listed, number, percent
 from tacit.report.frames import Frame
 
 NAMED = 5  # contexts in the headline, or in a caption
