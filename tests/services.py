@@ -81,9 +81,11 @@ Serving = Callable[..., Address]
 def serving() -> Iterator[Serving]:
     started: list[tuple[Any, threading.Thread]] = []
 
-    def start(*studies: str, policies: Sequence[str] = (), **options: Any) -> Address:
+    def start(
+        *studies: str, policies: Sequence[str] = (), pages: Any = None, **options: Any
+    ) -> Address:
         listening = Listening(port=free_port(), **options)
-        service = make_service(studies, policies, listening)
+        service = make_service(studies, policies, listening, pages)
         running = server(service, listening)
         thread = threading.Thread(target=running.run, daemon=True)
         thread.start()

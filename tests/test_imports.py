@@ -16,7 +16,7 @@ ROOT = Path(tacit.__file__).parent
 ROOMS = [
     ["_version", "_typing", "errors", "progress", "quiet"],
     ["core"],
-    ["tables", "spec"],
+    ["tables", "spec", "spent", "typed"],
     ["numerics", "charts"],
     ["domains"],
     ["contexts", "kernels"],

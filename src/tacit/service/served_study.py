@@ -153,6 +153,8 @@ class ServedStudy(Served):
             raise StateError("this study goes on in epochs, which are released by advance.")
         if kind == "validate" and not self._in_epochs:
             raise StateError("a study of one release has no epochs that validate it.")
+        if kind == "extend" and not self._in_epochs:
+            raise StateError("a study of one release cannot be extended: create one in epochs.")
         return self.works.begin(kind, parameters, key)
 
     # -- what others have done ---------------------------------------------------------------------

@@ -68,7 +68,10 @@ def perform_work(url: str, id: str, beat: int) -> None:
         return
     beating = Beating(works, work, beat + 1)
     try:
-        result = done(Study.open(url), work.kind, work.parameters, beating.progress)
+        given = work.parameters
+        if work.kind == "extend":  # which adds rounds once, however often it is begun
+            given = given | {"request": work.id}
+        result = done(Study.open(url), work.kind, given, beating.progress)
         state = DONE
     except Exception as error:
         if isinstance(as_tacit(error), UnavailableError):
@@ -97,6 +100,9 @@ def done(study: Study, kind: str, parameters: dict[str, Any], progress: Any) -> 
         return {"released": True, "guarantee": str(policy.guarantee)}
     if kind == "validate" and isinstance(study, EpochStudy):
         return {"epoch": study.validate(progress=progress, **parameters)}
+    if kind == "extend" and isinstance(study, EpochStudy):
+        study.extend(progress=progress, **parameters)
+        return {"epochs": len(study.sizes), "horizon": study.horizon}
     raise StateError(f"this study has no work of the kind {kind!r}.")
 
 

@@ -103,6 +103,7 @@ uncounted_table = Table(
 )
 
 Kept = tuple[dict[str, Any], dict[str, Floats]]  # facts and arrays
+Texts = tuple[dict[str, Any], dict[str, Any] | None]  # facts of a law, and of a policy if there is
 
 
 @dataclass(frozen=True)
@@ -177,11 +178,16 @@ class EpochStore:
         settings: dict[str, Any] = json.loads(found)
         return settings
 
-    def extend(self, sizes: Sequence[int]) -> None:
-        """Adds epochs of these sizes to those that are planned."""
+    def extend(self, sizes: Sequence[int], request: str | None = None) -> None:
+        """Adds epochs of these sizes to those that are planned; for the same request once."""
 
         def attempt(connection: Connection) -> None:
             settings = json.loads(connection.execute(select(study_table.c.settings)).scalar_one())
+            if request is not None:
+                done = settings.setdefault("extensions", [])
+                if request in done:
+                    return
+                done.append(request)
             settings["sizes"] = [*settings["sizes"], *sizes]
             connection.execute(update(study_table).values(settings=json.dumps(settings)))
 
@@ -227,6 +233,21 @@ class EpochStore:
         if row is None or row.policy is None:
             return None
         return json.loads(row.policy), bytes(row.policy_arrays)
+
+    def texts(
+        self, numbers: Sequence[int]
+    ) -> dict[int, tuple[dict[str, Any], dict[str, Any] | None]]:
+        """What is written about the law and about the policy of epochs, without their arrays."""
+        wanted = select(epochs_table.c.number, epochs_table.c.law, epochs_table.c.policy)
+        query = wanted.where(epochs_table.c.number.in_(numbers))
+        rows = perform(self.engine, lambda connection: connection.execute(query).all())
+        return {
+            row.number: (
+                json.loads(row.law),
+                None if row.policy is None else json.loads(row.policy),
+            )
+            for row in rows
+        }
 
     def _kept(self, number: int, text: Any, arrays: Any) -> Kept:
         query = select(text, arrays).where(epochs_table.c.number == number)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tacit._typing import Floats
-from tacit.core import Budget, Ledger
+from tacit.core import Budget, Guarantee, Ledger
 from tacit.core.database import connect
 from tacit.core.ledger import measured_in
 from tacit.core.users import user_key
@@ -259,13 +259,12 @@ class EpochStudy(Study):
     @property
     def history(self) -> list[Epoch]:
         """Every epoch so far. Free: public and released facts only."""
-        asked = self.asked
-        return [self._about(row, asked) for row in self._epochs.epochs()]
+        return self._told(self._epochs.epochs())
 
     @property
     def present(self) -> Epoch:
         """The epoch that is played now, or was played last."""
-        return self._about(self._present, self.asked)
+        return self._told([self._present])[0]
 
     @property
     def play(self) -> EpochPlay:
@@ -281,13 +280,29 @@ class EpochStudy(Study):
         present = self._present
         return "" if present.closed is not None else self._missing(present, self.asked, False)
 
-    def _about(self, row: EpochRow, asked: int) -> Epoch:
+    def _told(self, rows: Sequence[EpochRow]) -> list[Epoch]:
+        """Epochs with what is written about their laws and policies: no arrays are read."""
+        asked = self.asked
+        validations = self._epochs.settings().get("validations", {})
+        texts = self._epochs.texts([row.number for row in rows])
+        kinds = ["validation" if str(row.number) in validations else "learning" for row in rows]
+        return [
+            self._about(row, asked, kind, *texts[row.number])
+            for row, kind in zip(rows, kinds, strict=True)
+        ]
+
+    def _about(
+        self,
+        row: EpochRow,
+        asked: int,
+        kind: str,
+        law: dict[str, Any],
+        policy: dict[str, Any] | None,
+    ) -> Epoch:
         about: dict[str, Any] = {}
-        terms = self._releases.validation(row.number)
-        kind = "learning" if terms is None else "validation"
-        if row.released is not None:
-            policy = self.policy_of(row.number)
-            about = released_facts(policy.facts, kind) | {"guarantee": str(policy.guarantee)}
+        if row.released is not None and policy is not None:
+            promise = Guarantee(**policy["guarantee"])
+            about = released_facts(policy["facts"], kind) | {"guarantee": str(promise)}
         return Epoch(
             number=row.number,
             size=row.size,
@@ -296,7 +311,7 @@ class EpochStudy(Study):
             opened=row.opened,
             closed=row.closed,
             released=row.released,
-            play=self._releases.law(row.number).description,
+            play=Shares(**law["shares"]).description,
             kind=kind,
             **about,
         )
@@ -416,14 +431,19 @@ class EpochStudy(Study):
         return ""
 
     def extend(
-        self, *, rounds: int, epochs: int | Sequence[int] = 1, progress: Progress = silent
+        self,
+        *,
+        rounds: int,
+        epochs: int | Sequence[int] = 1,
+        request: str | None = None,
+        progress: Progress = silent,
     ) -> None:
-        """Adds so many rounds in further epochs. Each person counts in one epoch, as before."""
+        """Adds so many rounds in further epochs. Each person counts in one epoch, as before. The
+        same `request` adds them once, however often it comes."""
         sizes = epoch_sizes(rounds, epochs)
+        self._epochs.extend(sizes, request)
         present = self._present
-        finished = self.finished
-        self._epochs.extend(sizes)
-        if finished:
+        if present.released is not None and present.number < len(self.sizes):
             self._open_next(present, progress)
 
     def validate(
