@@ -10,7 +10,7 @@ from tacit.charts.marks import Mark, Sheet
 from tacit.charts.scales import Scale
 from tacit.charts.tiles import Colours, colour_bar
 
-LETTER = 6.4  # pixels of an ordinary letter
+LETTER = 7.0  # pixels of an ordinary letter
 TICK_ROOM = 55.0  # pixels that a named value takes across,
 LINE = 17.0  # and the height of a line of words
 BAR_ROOM = 74.0

@@ -98,7 +98,7 @@ class Area:
 
 @dataclass(frozen=True)
 class Dots:
-    """Dots; `hollow` ones are rings."""
+    """Dots."""
 
     x: Values
     y: Values

@@ -22,6 +22,7 @@ class Scale:
     labels: tuple[str, ...] = ()
     down: bool = False
     bare: bool = False  # without ticks
+    whole: bool = False  # with ticks at whole numbers only
 
     @classmethod
     def of_labels(cls, labels: Sequence[str], title: str = "", down: bool = False) -> Scale:
@@ -54,7 +55,10 @@ class Scale:
         if self.labels:
             step = -(-len(self.labels) // max(1, most))
             return [(float(i), self.labels[i]) for i in range(0, len(self.labels), step)]
-        return [(at, number(at, max(self.span, 1e-3))) for at in round_values(self, most)]
+        found = round_values(self, most)
+        if self.whole:
+            found = [at for at in found if at == round(at)]
+        return [(at, number(at, max(self.span, 1e-3))) for at in found]
 
 
 def round_values(scale: Scale, most: int) -> list[float]:

@@ -39,7 +39,7 @@ PAGES: list[Page] = [
     *following.PAGES,
     *planning.PAGES,
 ]
-TYPES = {"style.css": "text/css", "script.js": "text/javascript"}
+TYPES = {"style.css": "text/css", "script.js": "text/javascript", "icon.svg": "image/svg+xml"}
 FOR_LONG = "public, max-age=31536000, immutable"  # their addresses hold a digest
 
 

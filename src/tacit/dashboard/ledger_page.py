@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit.core import Part
-from tacit.core.budget import UNITS
 from tacit.core.ledger import Charge, Ledger, measured_in
 from tacit.core.release import REPORTING_DELTA, relation_of
 from tacit.dashboard.pages import Answered, Ask, Page
@@ -39,7 +38,6 @@ class ChargeRow:
     coin: str
     created: float
     answered: bool
-    receipt: str
 
 
 @dataclass(frozen=True)
@@ -72,6 +70,7 @@ class LedgerView:
     total: int
     start: int
     made: float
+    receipt: dict[str, Any] | None  # of the policy that was released last
 
     @property
     def earlier(self) -> int | None:
@@ -105,7 +104,7 @@ def ledger_view(served: Served, start: int | None = None) -> LedgerView:
         counted_in=measured_in(budget),
         delta=budget.delta or REPORTING_DELTA,
         charges=[
-            _charge_row(charge, ledger, name, measures, accounts[0].measure)
+            _charge_row(charge, ledger, measures, accounts[0].measure)
             for charge in charges[first : first + SHOWN]
         ],
         cohorts=[_cohort_row(account, ledger) for account in accounts],
@@ -116,11 +115,19 @@ def ledger_view(served: Served, start: int | None = None) -> LedgerView:
         total=len(charges),
         start=first,
         made=now(),
+        receipt=_receipt(served),
     )
 
 
+def _receipt(served: Served) -> dict[str, Any] | None:
+    if served.released is None:
+        return None
+    found: dict[str, Any] | None = served.released.policy.receipt
+    return found
+
+
 def _charge_row(
-    charge: Charge, ledger: Ledger, name: str, measures: dict[str, str], otherwise: str
+    charge: Charge, ledger: Ledger, measures: dict[str, str], otherwise: str
 ) -> ChargeRow:
     cohort = str(charge.parameters.get("cohort") or "everybody")
     epsilon = as_epsilon(charge.cost, measures.get(cohort, otherwise), ledger.budget)
@@ -135,7 +142,6 @@ def _charge_row(
         coin=coin_toss(epsilon),
         created=charge.created,
         answered=charge.answered,
-        receipt=f"{name} / {charge.request} / {charge.number}",
     )
 
 
@@ -157,7 +163,7 @@ async def show(ask: Ask) -> Answered:
     typed = ask.field("from")
     start = int(typed) if typed.isdecimal() and len(typed) < 9 else None
     view = await asyncio.to_thread(ledger_view, ask.study, start)
-    return Shown("ledger.html", {"view": view, "units": UNITS}, f"Ledger of {ask.study.name}")
+    return Shown("ledger.html", {"view": view}, f"Ledger of {ask.study.name}")
 
 
 async def statement(ask: Ask) -> Answered:

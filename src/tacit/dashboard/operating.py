@@ -194,7 +194,10 @@ def _words(
     missing = standing.missing
     if given.get("early") and "rounds were asked" in missing:
         missing = "" if present.asked else "no round was asked yet"
-    does = f"Epoch {present.number} is closed and released, and the next one is opened."
+    after = "and the next one is opened"
+    if present.number >= standing.planned:
+        after = "which is the last one that is planned"
+    does = f"Epoch {present.number} is closed and released, {after}."
     if present.asked < present.size:
         does += (
             f" It is closed early: the {present.size - present.asked:,} rounds that it lacks are "

@@ -132,7 +132,7 @@ def plan_job(
 
 def chart_of(answer: dict[str, Any]) -> str:
     """What is lost a decision: now, with more people, without privacy, and at random."""
-    names = ["this plan", f"{answer['more']:,} more people"]
+    names = ["this plan", f"+{answer['more']:,} people"]
     values = [answer["error"], answer["more_error"]]
     bands = [answer["band"], answer["more_band"]]
     if answer["nonprivate_error"] is not None:

@@ -14,6 +14,7 @@ from tacit._typing import Floats
 from tacit.charts import Bars, Figure, Intervals, Panel, Rule, Scale
 from tacit.charts.formatting import listed, number, percent
 from tacit.charts.marks import Mark
+from tacit.contexts.cells import BINS as COUNT_BINS
 from tacit.contexts.cells import Cells
 from tacit.policy import Policy, load
 from tacit.progress import Progress
@@ -248,30 +249,46 @@ def _count_noise(policy: Policy, cells: Cells) -> float | None:
 
 
 def _count_chart(axis: Axis, shares: Floats, noise: float | None) -> Drawn:
-    names = list(axis.labels)
-    if not names:
-        low, high = axis.range
-        middles = low + (np.arange(len(shares)) + 0.5) * (high - low) / len(shares)
-        names = [number(float(value), axis.span) for value in middles]
-    names = names[:MOST_LABELS] if axis.labels else [*names, "missing"][: len(shares)]
-    shown = shares[: len(names)].tolist()
-    errors = [100.0 * NORMAL_95 * (noise or 0.0)] * len(shown)
+    error = 100.0 * NORMAL_95 * (noise or 0.0)
     alt = f"Share of the people who came by {axis.title}."
     caption = f"{axis.title}: share of the people who came, in %"
-    return Drawn(_columns(names, shown, errors, "People, %", alt).svg(), caption)
+    if axis.labels:
+        names = list(axis.labels)[:MOST_LABELS]
+        shown = shares[: len(names)].tolist()
+        return Drawn(_columns(names, shown, [error] * len(names), "People, %", alt).svg(), caption)
+    low, high = axis.range
+    width = (high - low) / COUNT_BINS
+    at = [low + (i + 0.5) * width for i in range(COUNT_BINS)]
+    across = Scale(low, high, axis.title)
+    if len(shares) > COUNT_BINS:
+        caption += f"; {shares[COUNT_BINS]:.1f} % lack it"
+    shown = shares[:COUNT_BINS].tolist()
+    return Drawn(_bars_at(at, shown, [error] * COUNT_BINS, across, alt, width).svg(), caption)
 
 
 def _columns(
     names: list[str], values: list[float], errors: list[float], title: str, alt: str
 ) -> Figure:
     at = [float(i) for i in range(len(names))]
+    return _bars_at(at, values, errors, Scale.of_labels(names), alt, 1.0, title)
+
+
+def _bars_at(
+    at: list[float],
+    values: list[float],
+    errors: list[float],
+    across: Scale,
+    alt: str,
+    width: float,
+    title: str = "People, %",
+) -> Figure:
     low = [max(0.0, value - error) for value, error in zip(values, errors, strict=True)]
     high = [value + error for value, error in zip(values, errors, strict=True)]
-    marks: list[Mark] = [Bars(at, values, "accent", 0.8), Rule(0.0)]
+    marks: list[Mark] = [Bars(at, values, "accent", 0.8 * width), Rule(0.0)]
     if any(errors):
         marks.append(Intervals(at, low, high, "ink thin"))
     up = Scale(0.0, max(1.08 * max([*high, 1.0]), 1.0), title)
-    return Figure([Panel(Scale.of_labels(names), up, marks)], alt, 360.0, 170.0)
+    return Figure([Panel(across, up, marks)], alt, 360.0, 180.0)
 
 
 def _labels_only(found: Findings) -> bool:

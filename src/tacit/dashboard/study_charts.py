@@ -12,6 +12,7 @@ from tacit.study import Epoch
 NORMAL_95 = 1.96
 ASIDE = 0.16  # of an epoch: arms stand beside each other
 WIDTH = 520.0
+LEAST = 0.005  # drift that is drawn
 ARMS = (
     ("policy_value", "accent", "the policy", -ASIDE),
     ("baseline_value", "middle", "the baseline", ASIDE),
@@ -51,7 +52,7 @@ def values(epochs: Sequence[Epoch], reward_range: tuple[float, float]) -> str:
     room = 0.1 * (high_end - low_end)
     clipped = [min(max(end, low_end - room), high_end + room) for end in ends]
     first, last = told[0].number, max(told[-1].number, told[0].number + 1)
-    across = Scale(first - 0.5, last + 0.5, "Epoch")
+    across = Scale(first - 0.5, last + 0.5, "Epoch", whole=True)
     alt = "Mean reward by epoch with 95 % intervals: all rounds, the policy, the baseline."
     up = Scale.around(clipped, "Mean reward")
     return Figure([Panel(across, up, marks)], alt, WIDTH, 250.0, keys=keys).svg()
@@ -68,13 +69,13 @@ def _arm(found: Sequence[tuple[float, Estimate]], kind: str) -> tuple[list[Mark]
 
 
 def drift(epochs: Sequence[Epoch]) -> str:
-    """How much the reward function changed since the epoch before; empty where nothing is told."""
+    """How much the reward function changed since the epoch before; empty where it did not."""
     told = [epoch for epoch in epochs if epoch.drift is not None and epoch.number > 1]
-    if not told:
+    if not any(epoch.drift and epoch.drift >= LEAST for epoch in told):
         return ""
     at = [float(epoch.number) for epoch in told]
     shares = [100.0 * (epoch.drift or 0.0) for epoch in told]
-    across = Scale(at[0] - 0.6, max(at[-1], at[0] + 1) + 0.6, "Epoch")
+    across = Scale(at[0] - 0.6, max(at[-1], at[0] + 1) + 0.6, "Epoch", whole=True)
     up = Scale(0.0, max(10.0, 1.1 * max(shares)), "Drift, %")
     panel = Panel(across, up, [Bars(at, shares, "low")])
     return Figure([panel], "Drift of the reward function by epoch, in percent.", WIDTH, 150.0).svg()

@@ -32,6 +32,7 @@ class StudyView:
     saved: Saved | None
     values: str  # a chart
     drift: str  # a chart
+    no_drift: bool  # two epochs were released and the reward function stayed the same
     table: list[Epoch]
     answers: list[str]
     span: float  # of rewards
@@ -59,12 +60,14 @@ def view_of(served: Served) -> StudyView:
     standing = standing_of(served)
     low, high = served.problem.reward_range
     present = standing.present
+    drift = study_charts.drift(standing.epochs)
     return StudyView(
         standing=standing,
         pace=None if present is None else Pace.of(present, now()),
         saved=Saved.of(standing.epochs, standing.first_control) if standing.epochs else None,
         values=study_charts.values(standing.epochs, (low, high)),
-        drift=study_charts.drift(standing.epochs),
+        drift=drift,
+        no_drift=not drift and sum(each.drift is not None for each in standing.epochs) > 1,
         table=standing.epochs[-SHOWN:][::-1],
         answers=[f"Epoch {each.number}: {each.answer}." for each in standing.epochs if each.answer][
             -3:

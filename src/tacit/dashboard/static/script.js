@@ -31,21 +31,21 @@
   var asked = 0;
   var timer = 0;
 
-  function ask(soon) {
+  function ask(soon, again) {
     clearTimeout(timer);
     timer = setTimeout(function () {
       if (!form.checkValidity()) return;
       var own = ++asked;
       var query = new URLSearchParams(new FormData(form)).toString();
       history.replaceState(null, "", "?" + query);
-      answer.setAttribute("aria-busy", "true");
+      if (!again) answer.setAttribute("aria-busy", "true");
       fetch(form.action + "?" + query + "&part=answer", { credentials: "same-origin" })
         .then(function (found) { return found.text(); })
         .then(function (text) {
           if (own !== asked) return;
           answer.innerHTML = text;
           answer.removeAttribute("aria-busy");
-          if (answer.querySelector("[data-again]")) ask(400);
+          if (answer.querySelector("[data-again]")) ask(400, true);
         });
     }, soon);
   }
@@ -71,5 +71,5 @@
     field.addEventListener("input", function () { toSlider(); ask(500); });
   });
   form.addEventListener("submit", function (event) { event.preventDefault(); ask(0); });
-  if (answer.querySelector("[data-again]")) ask(400);
+  if (answer.querySelector("[data-again]")) ask(400, true);
 })();
