@@ -79,6 +79,17 @@ Serving = Callable[..., Address]
 
 @pytest.fixture
 def serving() -> Iterator[Serving]:
+    yield from serve_all()
+
+
+@pytest.fixture(scope="module")
+def serving_long() -> Iterator[Serving]:
+    """The same for all tests of a module."""
+    yield from serve_all()
+
+
+def serve_all() -> Iterator[Serving]:
+    """A function that serves what it is given; in the end all of it is ended."""
     started: list[tuple[Any, threading.Thread]] = []
 
     def start(

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO, Any
 
@@ -40,7 +41,7 @@ class Studio:
         self._lock = threading.Lock()
         self._jobs: OrderedDict[str, Job] = OrderedDict()
         self._process: subprocess.Popen[str] | None = None
-        self._stopping = False
+        self._reader: threading.Thread | None = None
 
     def job(self, key: str, request: dict[str, Any]) -> Job:
         """The job of this key, which is begun if there is none or it failed."""
@@ -62,11 +63,18 @@ class Studio:
 
     def stop(self) -> None:
         """Ends the process, whatever it does: nothing of it is lost but time."""
-        self._stopping = True
         with self._lock:
-            if self._process is not None and self._process.poll() is None:
-                self._process.terminate()
-                self._process.wait(timeout=10)
+            process = self._process
+            self._process = None
+        if process is None:
+            return
+        process.terminate()
+        process.wait(timeout=10)
+        assert process.stdin is not None
+        with suppress(OSError):
+            process.stdin.close()
+        if self._reader is not None:
+            self._reader.join(timeout=10)
 
     def _forget(self) -> None:
         old = [key for key, job in self._jobs.items() if job.done]
@@ -90,8 +98,9 @@ class Studio:
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
         assert self._process.stdout is not None
-        reader = threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True)
-        reader.start()
+        lines = self._process.stdout
+        self._reader = threading.Thread(target=self._read, args=(lines,), daemon=True)
+        self._reader.start()
 
     def _read(self, lines: IO[str]) -> None:
         for line in lines:
