@@ -14,6 +14,7 @@ LETTER = 7.0  # pixels of an ordinary letter
 TICK_ROOM = 55.0  # pixels that a named value takes across,
 LINE = 17.0  # and the height of a line of words
 BAR_ROOM = 74.0
+EDGE = 4.0  # pixels from the end of a side
 LONGEST = 16  # letters of a label beside a panel
 
 
@@ -79,7 +80,7 @@ class Panel:
             x = sheet.x(at)
             if not self.across.labels:
                 found += element("line", x1=x, x2=x, y1=sheet.top, y2=sheet.bottom, class_="grid")
-            found += self._below(_cut(text), x, sheet.bottom, slanted)
+            found += self._below(_cut(text), x, sheet, slanted)
         most = 24 if self.up.labels else max(2, int(sheet.height / 32))
         for at, text in self.up.ticks(most):
             y = sheet.y(at)
@@ -90,9 +91,13 @@ class Panel:
         return found
 
     @staticmethod
-    def _below(text: str, x: float, bottom: float, slanted: bool) -> str:
+    def _below(text: str, x: float, sheet: Sheet, slanted: bool) -> str:
+        bottom = sheet.bottom
         if not slanted:
-            return words(text, x, bottom + 15, "tick", text_anchor="middle")
+            # At the ends of a side names stay within it, so that those of two panels do not meet.
+            at_end = x > sheet.right - EDGE
+            anchor = "end" if at_end else "middle"
+            return words(text, x + 4.0 * at_end, bottom + 15, "tick", text_anchor=anchor)
         turn = f"rotate(-38 {x:.1f} {bottom + 12:.1f})"
         return words(text, x, bottom + 12, "tick", text_anchor="end", transform=turn)
 

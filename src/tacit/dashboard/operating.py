@@ -29,6 +29,7 @@ from tacit.study import Advance, Epoch, EpochStudy
 
 KINDS = ("advance", "validate", "extend", "release")
 SPENDS = ("advance", "release")
+FEWEST = 10  # rounds that a plan can be made for
 
 
 @dataclass(frozen=True)
@@ -230,18 +231,19 @@ def _bought(
     low, high = found["band"]
     now = f"{found['error']:.3g} (90 % band {low:.3g} to {high:.3g})"
     uniform = found["uniform_error"]
-    if kind == "extend":
+    rounds = job.request["rounds"]
+    if "more" in job.request:
         more_low, more_high = found["more_band"]
         then = f"{found['more_error']:.3g} (90 % band {more_low:.3g} to {more_high:.3g})"
         return [
-            f"By the plan, a policy of all rounds so far planned loses {now} reward a decision "
-            f"against the best action; with these rounds as well, {then}. Random actions lose "
+            f"By the plan, a policy of {rounds:,} rounds loses {now} reward a decision against "
+            f"the best action; with {found['more']:,} more, {then}. Random actions lose "
             f"{uniform:.3g}."
         ], ""
     return [
-        f"By the plan, a policy of so many rounds loses {now} reward a decision against the best "
-        f"action, where random actions lose {uniform:.3g}: it earns {found['value']:.3g} more than "
-        "random play."
+        f"By the plan, a policy of {rounds:,} rounds loses {now} reward a decision against the "
+        f"best action, where random actions lose {uniform:.3g}: it earns {found['value']:.3g} more "
+        "than random play."
     ], ""
 
 
@@ -252,8 +254,15 @@ def _outlook(ask: Ask, study: ServedStudy, kind: str, given: dict[str, Any]) -> 
     assert state is not None
     if kind == "validate" or _validates(standing.present):
         return None
-    rounds = state.horizon if kind == "extend" else max(state.asked, 10)
-    more = given.get("rounds") if kind == "extend" else None
+    own = 0 if standing.present is None else standing.present.asked
+    rounds = max(state.asked, 10)
+    more = None
+    if kind == "extend":
+        rounds = state.horizon
+        more = given["rounds"]
+    elif own and state.asked - own >= FEWEST:  # what this epoch adds to those before it
+        rounds = state.asked - own
+        more = own
     return plan_job(ask.dashboard, study, rounds, _budget(study), 1, more)
 
 

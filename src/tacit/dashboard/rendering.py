@@ -62,10 +62,12 @@ def templates() -> Environment:
         loader=PackageLoader("tacit.dashboard"),
         autoescape=True,
         undefined=StrictUndefined,
+        auto_reload=False,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"when": when, "day": day, "drawn": Markup, "count": count, "iso": iso}
+    made.filters |= {"when": when, "day": day, "drawn": Markup, "count": count}
+    made.filters |= {"figures": figures, "signed": signed}
     return made
 
 
@@ -85,12 +87,19 @@ def when(seconds: float | None) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%-d %b %Y, %H:%M UTC")
 
 
-def iso(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
-
-
 def day(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%-d %b %Y")
+
+
+def figures(value: float, digits: int = 3) -> str:
+    """A number with so many figures, never as a power of ten: 66,700."""
+    rounded = float(f"{value:.{digits}g}")
+    return f"{rounded:,.0f}" if abs(rounded) >= 1000 else f"{rounded:.{digits}g}"
+
+
+def signed(value: float, digits: int = 3) -> str:
+    """The same with its sign: +802."""
+    return ("+" if value >= 0 else "") + figures(value, digits)
 
 
 def count(number: int) -> str:
