@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from tacit.core import Account, Budget
 from tacit.core.budget import GAUSSIAN, PURE, UNITS, epsilon_of_rho
@@ -20,8 +21,14 @@ def as_epsilon(amount: float, measure: str, budget: Budget) -> float:
     """An amount of an account as epsilon. Amounts add up, epsilons of parts do not."""
     if not amount or measure == PURE:
         return amount
+    return _converted(amount, measure, budget.delta or REPORTING_DELTA)
+
+
+@lru_cache(maxsize=4096)
+def _converted(amount: float, measure: str, delta: float) -> float:
+    """Found by bisection, so it is remembered: the accounts of a study spend the same."""
     convert = gaussian_epsilon if measure == GAUSSIAN else epsilon_of_rho
-    return convert(amount, budget.delta or REPORTING_DELTA)
+    return convert(amount, delta)
 
 
 def coin_toss(epsilon: float) -> str:

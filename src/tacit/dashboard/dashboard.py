@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
@@ -22,7 +24,7 @@ from tacit.dashboard import (
 )
 from tacit.dashboard.options import DashboardOptions
 from tacit.dashboard.pages import Page, guard
-from tacit.dashboard.rendering import static
+from tacit.dashboard.rendering import static, warm
 from tacit.dashboard.studio import Studio
 
 if TYPE_CHECKING:
@@ -65,6 +67,14 @@ class Dashboard:
 
     def start(self) -> None:
         study_page.begin_portraits(self)
+        threading.Thread(target=self._warm, name="first look", daemon=True).start()
+
+    def _warm(self) -> None:
+        """Looks once at everything, so that nobody waits for the first look."""
+        warm()
+        for served in list(self.service.studies.values()):
+            with suppress(Exception):  # whoever asks will be told
+                study_page.view_of(served)
 
     def stop(self) -> None:
         self.studio.stop()

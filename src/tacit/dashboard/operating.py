@@ -73,10 +73,11 @@ async def dry_run(ask: Ask) -> Answered:
     if kind not in KINDS:
         raise NotFoundError("there is no such operation.")
     given = parameters_of(ask, study, kind)
-    job = await asyncio.to_thread(_outlook, ask, study, kind, given)
+    standing = await asyncio.to_thread(standing_of, study)
+    job = _outlook(ask, study, standing, kind, given)
     if job is not None and not job.done:
         await asyncio.to_thread(job.over.wait, 0.15)
-    run = await asyncio.to_thread(dry_run_of, study, kind, given, job)
+    run = dry_run_of(study, standing, kind, given, job)
     view = {"run": run, "key": secrets.token_hex(12), "name": study.name}
     return Shown("dry_run.html", view, run.title, wait=1.5 if run.planning else None)
 
@@ -142,10 +143,10 @@ def parameters_of(ask: Ask, study: ServedStudy, kind: str) -> dict[str, Any]:
     return {}
 
 
-def dry_run_of(study: ServedStudy, kind: str, given: dict[str, Any], job: Job | None) -> DryRun:
+def dry_run_of(
+    study: ServedStudy, standing: Standing, kind: str, given: dict[str, Any], job: Job | None
+) -> DryRun:
     """An operation in words."""
-    standing = standing_of(study)
-    assert standing.state is not None
     does, spends, missing = _words(study, standing, kind, given)
     buys, planning = _bought(study, standing, kind, given, job)
     return DryRun(
@@ -247,9 +248,10 @@ def _bought(
     ], ""
 
 
-def _outlook(ask: Ask, study: ServedStudy, kind: str, given: dict[str, Any]) -> Job | None:
+def _outlook(
+    ask: Ask, study: ServedStudy, standing: Standing, kind: str, given: dict[str, Any]
+) -> Job | None:
     """The plan that says what is bought; None where none is needed."""
-    standing = standing_of(study)
     state = standing.state
     assert state is not None
     if kind == "validate" or _validates(standing.present):

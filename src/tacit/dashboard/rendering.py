@@ -71,6 +71,13 @@ def templates() -> Environment:
     return made
 
 
+def warm() -> None:
+    """Reads all templates, so that the first page need not wait for that."""
+    made = templates()
+    for name in made.list_templates():
+        made.get_template(name)
+
+
 @cache
 def static(name: str) -> tuple[bytes, str]:
     """A file that all pages share, and a digest of it."""

@@ -12,6 +12,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -143,6 +144,8 @@ class EpochStore:
     def __init__(self, engine: Engine, clock: Callable[[], float] = time.time) -> None:
         self.engine = engine
         self.clock = clock
+        self._released: tuple[EpochRow, ...] = ()  # that are known here
+        self._texts: dict[int, Texts] = {}  # of these
 
     def create(
         self,
@@ -216,8 +219,13 @@ class EpochStore:
         return perform(self.engine, attempt, queue=study_table)
 
     def epochs(self) -> list[EpochRow]:
-        """Every epoch that was opened, in order."""
-        return perform(self.engine, _epochs)
+        """Every epoch that was opened, in order. Those that were released do not change any more,
+        and are read once: their rows hold large arrays."""
+        known = self._released
+        new = perform(self.engine, lambda connection: _epochs(connection, len(known)))
+        found = [*known, *new]
+        self._released = tuple(takewhile(lambda epoch: epoch.released is not None, found))
+        return found
 
     def law(self, number: int) -> Kept:
         return self._kept(number, epochs_table.c.law, epochs_table.c.law_arrays)
@@ -234,20 +242,19 @@ class EpochStore:
             return None
         return json.loads(row.policy), bytes(row.policy_arrays)
 
-    def texts(
-        self, numbers: Sequence[int]
-    ) -> dict[int, tuple[dict[str, Any], dict[str, Any] | None]]:
-        """What is written about the law and about the policy of epochs, without their arrays."""
+    def texts(self, numbers: Sequence[int]) -> dict[int, Texts]:
+        """What is written about the law and about the policy of epochs, without their arrays. That
+        of released ones is read once."""
         wanted = select(epochs_table.c.number, epochs_table.c.law, epochs_table.c.policy)
-        query = wanted.where(epochs_table.c.number.in_(numbers))
+        unknown = [number for number in numbers if number not in self._texts]
+        query = wanted.where(epochs_table.c.number.in_(unknown))
         rows = perform(self.engine, lambda connection: connection.execute(query).all())
-        return {
-            row.number: (
-                json.loads(row.law),
-                None if row.policy is None else json.loads(row.policy),
-            )
-            for row in rows
-        }
+        found: dict[int, Texts] = {}
+        for row in rows:
+            policy = None if row.policy is None else json.loads(row.policy)
+            found[row.number] = (json.loads(row.law), policy)
+        self._texts |= {number: texts for number, texts in found.items() if texts[1] is not None}
+        return found | {number: self._texts[number] for number in numbers if number not in found}
 
     def _kept(self, number: int, text: Any, arrays: Any) -> Kept:
         query = select(text, arrays).where(epochs_table.c.number == number)
@@ -459,9 +466,11 @@ def rewards_of(rows: Any) -> Floats:
     return np.array(found, dtype=np.float64)
 
 
-def _epochs(connection: Connection) -> list[EpochRow]:
+def _epochs(connection: Connection, after: int = 0) -> list[EpochRow]:
+    """The epochs with larger numbers than this."""
     names = list(EpochRow.__dataclass_fields__)
-    query = select(*(epochs_table.c[name] for name in names)).order_by(epochs_table.c.number)
+    wanted = select(*(epochs_table.c[name] for name in names)).order_by(epochs_table.c.number)
+    query = wanted.where(epochs_table.c.number > after) if after else wanted
     return [EpochRow(*row) for row in connection.execute(query)]
 
 

@@ -31,7 +31,15 @@ PAGES = {
     "operate": "/studies/large/operate",
     "dry run": "/studies/large/operate/extend?rounds=20000&epochs=1",
 }
-HEADER = ["page", "first, ms", "median, ms", "slowest of 20, ms", "page, kB", "with all files, kB"]
+HEADER = [
+    "page",
+    "first, ms",
+    "median, ms",
+    "slowest of 20, ms",
+    "processor time, ms",
+    "page, kB",
+    "with all files, kB",
+]
 TIMES = 20
 SECONDS = 300.0  # that figures may take
 
@@ -42,6 +50,7 @@ class Measured:
 
     first: float
     times: list[float]
+    cpu: float  # of the service's process, for each time
     size: int
 
 
@@ -54,7 +63,7 @@ def fetch(client: httpx.Client, path: str) -> tuple[float, httpx.Response]:
     return taken, found
 
 
-def measure(client: httpx.Client) -> dict[str, Measured]:
+def measure(client: httpx.Client, server: Server) -> dict[str, Measured]:
     """Every page right after the start, then again once figures and plans are there."""
     first = {name: fetch(client, path)[0] for name, path in PAGES.items()}
     until = time.monotonic() + SECONDS
@@ -65,26 +74,29 @@ def measure(client: httpx.Client) -> dict[str, Measured]:
             time.sleep(0.5)
     found = {}
     for name, path in PAGES.items():
+        before = server.cpu()
         answers = [fetch(client, path) for _ in range(TIMES)]
         times = [taken for taken, _ in answers]
-        found[name] = Measured(first[name], times, len(answers[-1][1].content))
-    client.get("/studies/large/try")
+        cpu = (server.cpu() - before) / TIMES
+        found[name] = Measured(first[name], times, cpu, len(answers[-1][1].content))
     return found
 
 
-def try_it(client: httpx.Client) -> Measured:
+def try_it(client: httpx.Client, server: Server) -> Measured:
     """A decision on the page: a form that is sent."""
     page = client.get("/studies/large/try").text
     token = re.search(r'name="csrf" value="(\w+)"', page)
     assert token is not None
     form = {"csrf": token[1], "c-age": "50", "c-weight": "80", "c-gene": "A/G"}
     times = []
+    before = server.cpu()
     for _ in range(TIMES + 1):
         started = time.perf_counter()
         found = client.post("/studies/large/try", data=form)
         times.append(time.perf_counter() - started)
         assert found.status_code == 200
-    return Measured(times[0], times[1:], len(found.content))
+    cpu = (server.cpu() - before) / (TIMES + 1)
+    return Measured(times[0], times[1:], cpu, len(found.content))
 
 
 def rows_of(found: dict[str, Measured]) -> list[list[str]]:
@@ -95,6 +107,7 @@ def rows_of(found: dict[str, Measured]) -> list[list[str]]:
             f"{1000 * each.first:.0f}",
             f"{1000 * median(each.times):.0f}",
             f"{1000 * max(each.times):.0f}",
+            f"{1000 * each.cpu:.0f}",
             f"{each.size / 1000:.1f}",
             f"{(each.size + fixed) / 1000:.1f}",
         ]
@@ -116,13 +129,13 @@ def main() -> None:
         server = Server(arguments, port, "/livez", None).wait()
         try:
             with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
-                found = measure(client)
-                found["try it, decided"] = try_it(client)
+                found = measure(client, server)
+                found["try it, decided"] = try_it(client, server)
         finally:
             server.stop()
     rows = rows_of(found)
     title = f"Pages of a study with {given.rounds:,} rounds and {given.epochs} epochs"
-    print_table(title, HEADER, rows, width=110)
+    print_table(title, HEADER, rows, width=130)
     if given.page is not None:
         put_table(given.page, "pages", HEADER, rows)
 
