@@ -45,7 +45,9 @@ def play(study: Any, n: int, told: int, rng: np.random.Generator) -> None:
     genes = rng.choice(list(DOSES), n)
     ages = rng.uniform(18, 95, n)
     ages[:5] = SECRET_AGE
-    people = [{"age": float(a), "gene": str(g)} for a, g in zip(ages, genes, strict=True)]
+    people: list[dict[str, Any]] = [
+        {"age": float(a), "gene": str(g)} for a, g in zip(ages, genes, strict=True)
+    ]
     decisions = study.ask_many(people)
     rewards = [
         1 - abs(each.action["dose"] - DOSES[one["gene"]]) / 100

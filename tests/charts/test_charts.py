@@ -27,6 +27,7 @@ from tacit.charts import (
     Spans,
     Tiles,
 )
+from tacit.charts.marks import Mark
 from tacit.charts.scales import round_values
 from tacit.charts.tiles import ACTION, blended, runs
 
@@ -36,7 +37,7 @@ GAP = [0.0, math.nan, 2.0, 3.0]
 
 def everything() -> Figure:
     x = [0.0, 1.0, 2.0, 3.0]
-    marks = [
+    marks: list[Mark] = [
         Line(x, GAP),
         Band(x, GAP, [4.0] * 4),
         Area(x, [0.0] * 4, x, "#123456"),

@@ -14,6 +14,7 @@ import tacit
 from dashboards import Readers, make_clinic, pages
 from services import Address, Serving
 from tacit.core.database import connect
+from tacit.dashboard.studio import Job, Studio
 from tacit.dashboard.visitors import is_this_machine
 from tacit.errors import InputError
 from tacit.service.keys import Keys
@@ -152,6 +153,45 @@ def test_nothing_changes_without_the_token_of_the_visit(
     assert len(settings.sizes) == 3  # nothing was planned
     done = reader.client.post(place, data=form | {"sure": "yes", "csrf": own})
     assert done.status_code == 303
+
+
+def test_a_study_made_beside_others_with_keys_has_one_of_its_own(
+    serving: Serving, tmp_path: Path, reads: Readers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is shown once, and whoever made the study is signed in by it."""
+    url = make_clinic(tmp_path)
+    key = key_of(url, "read", "operate")
+    made = make_clinic(tmp_path, "made")
+
+    def done(studio: Studio, key: str, request: dict[str, Any]) -> Job:
+        job = Job(key, request, result={"name": "made", "url": made})
+        studio._jobs[key] = job
+        job.over.set()
+        return job
+
+    monkeypatch.setattr(Studio, "job", done)
+    at = serving(url, pages=pages(folder=tmp_path / "new"))
+    reader = reads(at.url)
+    reader.sign_in(key)
+    reader.get("/new")
+    form = {"name": "made", "a0-name": "dose", "a0-low": "0", "a0-high": "1", "c0-name": "age"}
+    form |= {"c0-low": "0", "c0-high": "1", "low": "0", "high": "1", "rounds": "50"}
+    form |= {"epsilon": "1", "delta": "1e-6", "epochs": "20,30"}
+    assert "[budget]" in reader.post("/new", form | {"do": "review"}).text
+    following = reader.post("/new/create", form).headers["location"]
+    until = time.monotonic() + 20
+    while "The study made is there" not in (page := reader.get(following).text):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    own = re.search(r"tacit_\w{12}_[\w-]+", page)
+    assert own is not None
+    assert own[0] not in reader.get(following).text
+    assert reader.get("/studies/made/operate").status_code == 200
+    stranger = reads(at.url)
+    assert stranger.get("/studies/made").status_code == 303
+    assert stranger.sign_in(own[0]).status_code == 303
+    assert stranger.get("/studies/made").status_code == 200
+    assert stranger.get("/studies/clinic").status_code == 403
 
 
 def test_a_trusted_proxy_says_who_is_calling(

@@ -164,9 +164,9 @@ class Figure:
             room = 30.0 + LETTER * len(key.text)
             if x > 8.0 and x + room > self.width:
                 x, y = 8.0, y + LINE
-            place = {"x": x, "y": y - 8, "width": 12, "height": 8}
             kind = f"bar {key.kind}" if key.colour is None else None
-            found += element("rect", class_=kind, fill=key.colour, **place)
+            fill = key.colour
+            found += element("rect", x=x, y=y - 8, width=12, height=8, class_=kind, fill=fill)
             found += words(key.text, x + 17, y, "tick")
             x += room
         return found, y - top + 10

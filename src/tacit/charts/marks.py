@@ -192,10 +192,12 @@ class Spans:
 
     def draw(self, sheet: Sheet) -> str:
         if self.upright:
-            ends = {"y1": sheet.y(self.low), "y2": sheet.y(self.high)}
-            return element("line", x1=sheet.left, x2=sheet.left, class_="spans", **ends)
-        ends = {"x1": sheet.x(self.low), "x2": sheet.x(self.high)}
-        return element("line", y1=sheet.bottom, y2=sheet.bottom, class_="spans", **ends)
+            x = sheet.left
+            low, high = sheet.y(self.low), sheet.y(self.high)
+            return element("line", x1=x, x2=x, y1=low, y2=high, class_="spans")
+        y = sheet.bottom
+        low, high = sheet.x(self.low), sheet.x(self.high)
+        return element("line", x1=low, x2=high, y1=y, y2=y, class_="spans")
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -66,15 +65,12 @@ class Dashboard:
         return [*(page.route(self) for page in PAGES), *fixed]
 
     def start(self) -> None:
-        study_page.begin_portraits(self)
-        threading.Thread(target=self._warm, name="first look", daemon=True).start()
-
-    def _warm(self) -> None:
         """Looks once at everything, so that nobody waits for the first look."""
         warm()
         for served in list(self.service.studies.values()):
             with suppress(Exception):  # whoever asks will be told
                 study_page.view_of(served)
+        study_page.begin_portraits(self)
 
     def stop(self) -> None:
         self.studio.stop()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tacit.charts import Dots, Figure, Intervals, Panel, Rule, Scale
+from tacit.charts.marks import Mark
 from tacit.core import Budget
 from tacit.dashboard.pages import Answered, Ask, Page
 from tacit.dashboard.rendering import Shown
@@ -60,7 +61,8 @@ async def show(ask: Ask) -> Answered:
     """The page; with `part=answer` its answer alone, for the script."""
     asked = asked_of(ask)
     budget = Budget(asked.epsilon, DELTA)
-    job = plan_job(ask.dashboard, ask.study, asked.rounds, budget, asked.epochs)
+    own = f"plan of {ask.visitor.nonce}" if ask.visitor.nonce else ""
+    job = plan_job(ask.dashboard, ask.study, asked.rounds, budget, asked.epochs, group=own)
     if not job.done:
         await asyncio.to_thread(job.over.wait, PATIENCE)
     view = PlanView(
@@ -110,6 +112,7 @@ def plan_job(
     budget: Budget,
     epochs: int,
     more: int | None = None,
+    group: str = "",
 ) -> Job:
     """The plan for so many rounds; the same question is answered once."""
     request: dict[str, Any] = {
@@ -127,7 +130,7 @@ def plan_job(
     else:
         request["problem"] = served.problem.spec()
     key = f"plan/{served.name}/{rounds}/{budget.epsilon}/{budget.delta}/{epochs}/{more}"
-    return dashboard.studio.job(key, request)
+    return dashboard.studio.job(key, request, group)
 
 
 def chart_of(answer: dict[str, Any]) -> str:
@@ -141,7 +144,7 @@ def chart_of(answer: dict[str, Any]) -> str:
     at = [float(i) for i in range(len(names))]
     ends = [end for band in bands for end in band]
     across = Scale.around([*ends, *values, answer["uniform_error"], 0.0], "Reward lost a decision")
-    marks = [
+    marks: list[Mark] = [
         Intervals(at[:2], [b[0] for b in bands], [b[1] for b in bands], "accent", flat=True),
         Dots(values, at, "accent", 5.0),
         Rule(answer["uniform_error"], upright=True, kind="dashed"),

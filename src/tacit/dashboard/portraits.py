@@ -62,6 +62,7 @@ def portrait_for(job: dict[str, Any], progress: Progress) -> dict[str, Any]:
     """The portrait that a job names: of the policy in a folder, or of an epoch of a study."""
     progress("reading the policy", 0, 0)
     before = None
+    policy: Any
     if "folder" in job:
         policy = load(job["folder"])
     else:

@@ -44,8 +44,9 @@ def advantage(measured: Comparison, alt: str, width: float = WIDTH) -> Figure:
     keys = []
     for own, kind, text in ((sure, "accent", "at least 95 % sure"), (~sure, "other", "less sure")):
         if own.any():
-            ends = ((mean - band)[own].tolist(), (mean + band)[own].tolist())
-            marks.append(Intervals(rank[own].tolist(), *ends, f"{kind} thin"))
+            low = (mean - band)[own].tolist()
+            high = (mean + band)[own].tolist()
+            marks.append(Intervals(rank[own].tolist(), low, high, f"{kind} thin"))
             keys.append(Key(text, kind))
     marks.append(Dots(rank.tolist(), mean.tolist(), "ink", 1.6))
     across = Scale(

@@ -36,7 +36,8 @@ MOST_BYTES = 1 << 20  # of the body of a request
 class Pages(Protocol):
     """What else answers beside the interface: the dashboard."""
 
-    may_grow: bool  # whether studies may be added
+    @property
+    def may_grow(self) -> bool: ...  # whether studies may be added
 
     def routes(self, service: Service) -> list[Route]: ...
 
