@@ -93,7 +93,7 @@ def test_the_shell_lines_run_in_a_fresh_clone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Line by line, with the files that the lines before have written and those of the repository.
-    What takes minutes is looked at and not run: make, pip and the audit."""
+    What takes minutes, or for ever, is looked at and not run: make, pip, the audit and servers."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("data"))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("tacit.planning.forecast.LEAST", 60)
@@ -104,6 +104,14 @@ def test_the_shell_lines_run_in_a_fresh_clone(
         return Report((), (), settings, 0.0)
 
     monkeypatch.setattr("tacit.audit.run_audit", audited)
+    served: list[Any] = []
+
+    class Served:
+        def run(self) -> None:
+            served.append(self)
+
+    monkeypatch.setattr("tacit.service.running.server", lambda *_: Served())
+    monkeypatch.setattr("webbrowser.open", lambda *_: True)
     makefile = (ROOT / "Makefile").read_text()
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
         "optional-dependencies"
@@ -123,7 +131,17 @@ def test_the_shell_lines_run_in_a_fresh_clone(
             done = CliRunner().invoke(app, smaller(line)[1:], catch_exceptions=False)
             assert done.exit_code == 0, done.output
             ran.append(line[1])
-    assert ran == ["plan", "fit", "decide", "report", "ledger", "audit", "fit", "decide"]
+    assert ran == [
+        "plan",
+        "fit",
+        "decide",
+        "report",
+        "ledger",
+        "audit",
+        "dashboard",
+        "fit",
+        "decide",
+    ]
     assert (tmp_path / "out" / "report.html").exists()
     assert audits == [QUICK]
 

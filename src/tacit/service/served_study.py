@@ -180,7 +180,7 @@ class ServedStudy(Served):
         if not isinstance(study, EpochStudy):
             released = study.state.released
             return Seen(1, (released,), released)
-        rows = study._epochs.epochs()
+        rows = study._reader.rows()
         sizes = study.sizes
         stages = tuple((row.number, row.closed, row.released) for row in rows)
         finished = rows[-1].released is not None and rows[-1].number >= len(sizes)

@@ -12,7 +12,6 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -104,7 +103,6 @@ uncounted_table = Table(
 )
 
 Kept = tuple[dict[str, Any], dict[str, Floats]]  # facts and arrays
-Texts = tuple[dict[str, Any], dict[str, Any] | None]  # facts of a law, and of a policy if there is
 
 
 @dataclass(frozen=True)
@@ -144,8 +142,6 @@ class EpochStore:
     def __init__(self, engine: Engine, clock: Callable[[], float] = time.time) -> None:
         self.engine = engine
         self.clock = clock
-        self._released: tuple[EpochRow, ...] = ()  # that are known here
-        self._texts: dict[int, Texts] = {}  # of these
 
     def create(
         self,
@@ -186,10 +182,10 @@ class EpochStore:
 
         def attempt(connection: Connection) -> None:
             settings = json.loads(connection.execute(select(study_table.c.settings)).scalar_one())
+            done = settings.setdefault("extensions", [])
+            if request in done:
+                return
             if request is not None:
-                done = settings.setdefault("extensions", [])
-                if request in done:
-                    return
                 done.append(request)
             settings["sizes"] = [*settings["sizes"], *sizes]
             connection.execute(update(study_table).values(settings=json.dumps(settings)))
@@ -219,13 +215,8 @@ class EpochStore:
         return perform(self.engine, attempt, queue=study_table)
 
     def epochs(self) -> list[EpochRow]:
-        """Every epoch that was opened, in order. Those that were released do not change any more,
-        and are read once: their rows hold large arrays."""
-        known = self._released
-        new = perform(self.engine, lambda connection: _epochs(connection, len(known)))
-        found = [*known, *new]
-        self._released = tuple(takewhile(lambda epoch: epoch.released is not None, found))
-        return found
+        """Every epoch that was opened, in order."""
+        return perform(self.engine, _epochs)
 
     def law(self, number: int) -> Kept:
         return self._kept(number, epochs_table.c.law, epochs_table.c.law_arrays)
@@ -241,20 +232,6 @@ class EpochStore:
         if row is None or row.policy is None:
             return None
         return json.loads(row.policy), bytes(row.policy_arrays)
-
-    def texts(self, numbers: Sequence[int]) -> dict[int, Texts]:
-        """What is written about the law and about the policy of epochs, without their arrays. That
-        of released ones is read once."""
-        wanted = select(epochs_table.c.number, epochs_table.c.law, epochs_table.c.policy)
-        unknown = [number for number in numbers if number not in self._texts]
-        query = wanted.where(epochs_table.c.number.in_(unknown))
-        rows = perform(self.engine, lambda connection: connection.execute(query).all())
-        found: dict[int, Texts] = {}
-        for row in rows:
-            policy = None if row.policy is None else json.loads(row.policy)
-            found[row.number] = (json.loads(row.law), policy)
-        self._texts |= {number: texts for number, texts in found.items() if texts[1] is not None}
-        return found | {number: self._texts[number] for number in numbers if number not in found}
 
     def _kept(self, number: int, text: Any, arrays: Any) -> Kept:
         query = select(text, arrays).where(epochs_table.c.number == number)
@@ -466,11 +443,9 @@ def rewards_of(rows: Any) -> Floats:
     return np.array(found, dtype=np.float64)
 
 
-def _epochs(connection: Connection, after: int = 0) -> list[EpochRow]:
-    """The epochs with larger numbers than this."""
+def _epochs(connection: Connection) -> list[EpochRow]:
     names = list(EpochRow.__dataclass_fields__)
-    wanted = select(*(epochs_table.c[name] for name in names)).order_by(epochs_table.c.number)
-    query = wanted.where(epochs_table.c.number > after) if after else wanted
+    query = select(*(epochs_table.c[name] for name in names)).order_by(epochs_table.c.number)
     return [EpochRow(*row) for row in connection.execute(query)]
 
 

@@ -41,7 +41,7 @@ HEADER = [
     "with all files, kB",
 ]
 TIMES = 20
-SECONDS = 300.0  # that figures may take
+SECONDS = 900.0  # that figures may take
 
 
 @dataclass(frozen=True)
