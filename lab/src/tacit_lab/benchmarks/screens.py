@@ -1,6 +1,8 @@
 """Pictures of every page of the dashboard, made by Debian's Chromium:
 
-python -m tacit_lab.benchmarks.screens --out out/screens [--study FILE]
+    python -m tacit_lab.benchmarks.screens --out out/screens [--study FILE] [--pictures docs/images]
+
+With --pictures the two of the README are made, and nothing else.
 """
 
 from __future__ import annotations
@@ -55,10 +57,24 @@ def take(page: Page, address: str, out: Path) -> None:
     page.pdf(path=out / "statement.pdf")
 
 
+def pictures(page: Page, address: str, out: Path) -> None:
+    """The two of the README: what a study earned and decides, and a decision that is tried."""
+    page.set_viewport_size({"width": 1180, "height": 1500})
+    page.goto(address + PAGES["study"])
+    page.wait_for_function(READY)
+    page.evaluate("document.querySelector('#value').scrollIntoView()")
+    page.screenshot(path=out / "dashboard.png")
+    page.set_viewport_size({"width": 1180, "height": 1130})
+    page.goto(address + PAGES["try"])
+    page.click("text=Decide")
+    page.screenshot(path=out / "dashboard-try.png")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("out/screens"))
     parser.add_argument("--study", type=Path, help="a database to show; one is made otherwise")
+    parser.add_argument("--pictures", type=Path, help="a folder for the two of the README")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
@@ -74,9 +90,10 @@ def main() -> None:
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]
         )
         try:
-            page = browser.new_page()
+            page = browser.new_page(device_scale_factor=0.75 if given.pictures else 1.0)
             page.set_default_timeout(SECONDS)
-            take(page, f"http://127.0.0.1:{port}", given.out)
+            make = pictures if given.pictures else take
+            make(page, f"http://127.0.0.1:{port}", given.pictures or given.out)
         finally:
             browser.close()
             server.stop()
