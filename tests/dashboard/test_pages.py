@@ -20,10 +20,12 @@ from dashboards import (
     TOLD,
     Reader,
     Readers,
+    clinic_problem,
     make_clinic,
     pages,
     play,
 )
+from helpers import BUDGET, SMALL, create_study
 from services import Address, Serving
 from tacit.dashboard.making import Wanted
 from tacit.dashboard.rendering import static
@@ -193,6 +195,28 @@ def test_a_policy_alone_has_pages(at: Address, reads: Readers) -> None:
     tried = reader.post("/studies/dosing/try", {"c-age": "50", "c-gene": "A/A"})
     assert "The decision: dose" in tried.text
     assert "90 % band" in tried.text
+
+
+def test_a_study_of_one_release_is_released_by_its_page(
+    serving: Serving, tmp_path: Path, reads: Readers
+) -> None:
+    url = f"sqlite:///{tmp_path / 'once.db'}"
+    small = SMALL | {"public_points": 500}
+    study = create_study(url, clinic_problem(), **small, horizon=60, budget=BUDGET)
+    play(study, 60, 60, np.random.default_rng(0))
+    reader = reads(serving(url, pages=pages()).url)
+    assert "The study can be released now" in reader.get("/studies/once").text
+    assert "Nothing was spent yet" in reader.get("/studies/once/ledger").text
+    assert reader.get("/studies/once/operate/advance").status_code == 409
+    page = reader.get("/studies/once/operate/release").text
+    assert "of each of 60 rounds" in page
+    form = dict(re.findall(r'name="(parameters|seen|key)" value="([^"]*)"', page))
+    begun = reader.post("/studies/once/operate/release/begin", form | {"sure": "yes"})
+    told = drawn(reader, begun.headers["location"])
+    assert "Released: (1, 1e-06)-joint differential privacy" in told
+    statement = reader.get("/studies/once/statement").text
+    assert "73 of 100 cases" in statement
+    assert "release/pass 1 (gaussian)" in statement
 
 
 # -- the form --------------------------------------------------------------------------------------

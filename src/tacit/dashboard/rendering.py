@@ -46,6 +46,7 @@ def page_response(ask: Ask, shown: Shown) -> HTMLResponse:
             csrf=ask.visitor.csrf,
             title=shown.title,
             study_name=study if known else None,
+            spends=known and ask.dashboard.service.studies[str(study)].counts,
             wait=shown.wait,
             grows=ask.dashboard.options.folder is not None,
             version=__version__,
