@@ -149,8 +149,9 @@ def reads() -> Iterator[Readers]:
         each.client.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
+    """For one module: while Playwright is there, other tests cannot run an event loop."""
     path = shutil.which("chromium")
     if path is None:
         missing = "Chromium is not installed: apt-get install chromium"
