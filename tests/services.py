@@ -85,11 +85,24 @@ Serving = Callable[..., Address]
 
 @pytest.fixture
 def serving() -> Iterator[Serving]:
+    yield from serve_all()
+
+
+@pytest.fixture(scope="module")
+def serving_long() -> Iterator[Serving]:
+    """The same for all tests of a module."""
+    yield from serve_all()
+
+
+def serve_all() -> Iterator[Serving]:
+    """A function that serves what it is given; in the end all of it is ended."""
     started: list[tuple[Any, threading.Thread]] = []
 
-    def start(*studies: str, policies: Sequence[str] = (), **options: Any) -> Address:
+    def start(
+        *studies: str, policies: Sequence[str] = (), pages: Any = None, **options: Any
+    ) -> Address:
         listening = Listening(port=free_port(), **options)
-        service = make_service(studies, policies, listening)
+        service = make_service(studies, policies, listening, pages)
         running = server(service, listening)
         thread = threading.Thread(target=running.run, daemon=True)
         thread.start()

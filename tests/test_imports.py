@@ -16,8 +16,8 @@ ROOT = Path(tacit.__file__).parent
 ROOMS = [
     ["_version", "_typing", "arrow", "errors", "progress", "quiet"],
     ["core"],
-    ["tables", "spec"],
-    ["numerics"],
+    ["tables", "spec", "spent", "typed"],
+    ["numerics", "charts"],
     ["domains"],
     ["contexts", "kernels"],
     ["play"],
@@ -43,6 +43,7 @@ ROOMS = [
     ["demo"],
     ["client"],
     ["service"],
+    ["dashboard"],
     ["cli"],
     ["__main__"],
 ]

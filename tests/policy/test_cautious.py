@@ -20,11 +20,11 @@ import tacit
 from helpers import BUDGET, build_design, create_study, sqlite
 from tacit import InputError, Policy, Problem
 from tacit._typing import Floats
+from tacit.charts.formatting import percent
 from tacit.cli import app
 from tacit.policy import Cautious, load
 from tacit.policy.comparison import Comparer, Differences, Play, compare_actions
 from tacit.report import Findings
-from tacit.report.formatting import percent
 from tacit.report.sentences import against_others
 
 pytestmark = pytest.mark.usefixtures("coarse_fits")

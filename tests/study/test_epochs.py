@@ -765,6 +765,13 @@ def test_a_study_can_be_extended_by_further_epochs(tmp_path: Path) -> None:
     assert again.ledger.spent <= BUDGET.gaussian
 
 
+def test_the_same_request_extends_a_study_once(tmp_path: Path) -> None:
+    study = begin(tmp_path, sizes=[20])
+    for request in ("one", "one", "two", None, None):
+        study.extend(rounds=15, request=request)
+    assert reopened(tmp_path).sizes == [20] + 4 * [15]
+
+
 def test_an_extension_that_is_killed_is_taken_up_by_advance(tmp_path: Path) -> None:
     study = begin(tmp_path, sizes=[20])
     play(study, 20)

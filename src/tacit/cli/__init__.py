@@ -12,6 +12,7 @@ from tacit._version import __version__, version_of
 from tacit.cli import db, keys, ledger, study
 from tacit.cli.audit import audit
 from tacit.cli.console import Json, emit, err, out
+from tacit.cli.dashboard import dashboard
 from tacit.cli.decide import decide
 from tacit.cli.demo import demo
 from tacit.cli.evaluate import evaluate
@@ -56,6 +57,7 @@ app.command()(audit)
 app.add_typer(study.app, name="study")
 app.add_typer(ledger.app, name="ledger")
 app.command()(serve)
+app.command()(dashboard)
 app.add_typer(keys.app, name="keys")
 app.add_typer(db.app, name="db")
 

@@ -35,12 +35,13 @@ def show(
     from tacit.core.budget import UNITS
     from tacit.core.ledger import measured_in
     from tacit.core.release import REPORTING_DELTA, relation_of
+    from tacit.spent import spent_epsilon as as_spent
 
     ledger = Ledger.open(url)
     charges = ledger.charges()
     counted = measured_in(ledger.budget)
     accounts = ledger.accounts()
-    spent_epsilon = max(_epsilon(account, ledger.budget) for account in accounts)
+    spent_epsilon = max(as_spent(account, ledger.budget) for account in accounts)
     protects = {
         unit: relation_of(unit, accounts[0].cohort)
         for unit in sorted({c.parameters.get("unit", "record") for c in charges})
@@ -63,7 +64,7 @@ def show(
                         "measure": account.measure,
                         "spent": account.spent / UNITS,
                         "remaining": account.remaining / UNITS,
-                        "spent_epsilon": _epsilon(account, ledger.budget),
+                        "spent_epsilon": as_spent(account, ledger.budget),
                     }
                     for account in accounts
                 ],
@@ -137,6 +138,7 @@ def _when(seconds: float) -> str:
 def _show_cohorts(accounts: list[Account], budget: Budget, delta: str) -> None:
     """Each person is of one cohort and has paid what that one paid."""
     from tacit.core import Part
+    from tacit.spent import spent_epsilon
 
     rows = []
     for account in accounts:
@@ -144,20 +146,6 @@ def _show_cohorts(accounts: list[Account], budget: Budget, delta: str) -> None:
         numbers = f"{account.cohort.first} to {account.cohort.last}"
         if Part.of(account.cohort) is not None:
             numbers = "by a hash"
-        rows.append([account.cohort.name, numbers, f"{_epsilon(account, budget):.4g}"])
+        rows.append([account.cohort.name, numbers, f"{spent_epsilon(account, budget):.4g}"])
     table("Cohorts", ["cohort", "records", f"epsilon spent{delta}"], rows)
     out.print("Each person counts in one cohort, and has paid what that cohort has paid.")
-
-
-def _epsilon(account: Account, budget: Budget) -> float:
-    """All charges of an account together as epsilon, at the budget's delta (1e-6 where it has
-    none)."""
-    from tacit.core.budget import GAUSSIAN, PURE, UNITS, epsilon_of_rho
-    from tacit.core.curve import gaussian_epsilon
-    from tacit.core.release import REPORTING_DELTA
-
-    spent = account.spent / UNITS
-    if account.measure == PURE:
-        return spent
-    convert = gaussian_epsilon if account.measure == GAUSSIAN else epsilon_of_rho
-    return convert(spent, budget.delta or REPORTING_DELTA)

@@ -78,6 +78,12 @@ class Shares:
         """In the order of `MODES`."""
         return np.array([self.explore, self.learn, self.exploit, self.control])
 
+    @property
+    def description(self) -> str:
+        """In words: "explore 5%, learn 95%"."""
+        named = zip(MODES, self.probabilities, strict=True)
+        return ", ".join(f"{mode} {share:.0%}" for mode, share in named if share)
+
 
 class Propensity(NamedTuple):
     """How likely an action was in its context: a probability, or a density in the user's units.
@@ -149,8 +155,7 @@ class EpochPlay(PointLaw):
 
     @property
     def description(self) -> str:
-        named = zip(MODES, self.shares.probabilities, strict=True)
-        return ", ".join(f"{mode} {share:.0%}" for mode, share in named if share)
+        return self.shares.description
 
     @property
     def uniform(self) -> bool:

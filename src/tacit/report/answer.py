@@ -3,17 +3,18 @@ known? Measured where it was evaluated; otherwise the first line says that it is
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from tacit.charts import Dots, Figure, Intervals, Note, Panel, Rule, Scale
+from tacit.charts.formatting import clean, number
+from tacit.charts.marks import Mark
 from tacit.policy import Policy
 from tacit.policy.facts import described
-from tacit.report import canvas
-from tacit.report.formatting import clean, number
 
+WIDTH = 760.0  # of a figure
 FINE = 0.1  # digits that tell apart a thousandth of the reward range
 MEASURED = {
     "off policy": "Measured off policy: from rounds whose actions were chosen by a known law.",
@@ -107,10 +108,7 @@ def block(policy: Policy) -> str:
         return f'<p class="answer">{EXPECTED}</p>'
     low, high = policy.problem.reward_range
     span = FINE * (high - low)
-    with canvas.drawing(), warnings.catch_warnings():
-        # A label in a script that the measuring font lacks: the reader's own font has it.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        figure = canvas.inline_svg(draw(answer, span), "answer", _alt(answer, span))
+    figure = draw(answer, span).svg()
     return (
         f'<p class="answer"><b>{answer.sentence(span)}</b> {answer.basis()}</p>\n'
         f"<figure>{figure}<figcaption>The mean reward of each, and the difference: the dot is the "
@@ -119,43 +117,40 @@ def block(policy: Policy) -> str:
     )
 
 
-def draw(answer: Answer, span: float) -> Any:
+def draw(answer: Answer, span: float, width: float = WIDTH) -> Figure:
     """Values to the left, the difference to the right, each a dot on its interval."""
-    height = 1.1 + 0.42 * len(answer.values)
-    figure = canvas.blank(canvas.WIDTH, height)
-    left, right = figure.subplots(1, 2, width_ratios=[3, 2])
     names = list(answer.values)
-    for i, name in enumerate(names):
-        own = canvas.OTHER if name == answer.against else canvas.ACCENT
-        _bar(left, -i, answer.values[name], own, span)
-    left.set_yticks([-i for i in range(len(names))], [clean(name) for name in names])
-    left.set_title("Mean reward")
-    left.set_ylim(-len(names) + 0.4, 0.7)
+    values = [answer.values[name] for name in names]
+    ends = [end for each in values for end in (each.low, each.high)]
+    up = Scale.of_labels([clean(name) for name in names], down=True)
+    marks: list[Mark] = []
+    for i, (name, each) in enumerate(zip(names, values, strict=True)):
+        marks += _bar(float(i), each, "other" if name == answer.against else "accent", span)
     found = answer.difference
-    _bar(right, 0, found, canvas.ACCENT if found.low > 0 else canvas.MIDDLE, span)
-    right.axvline(0.0, color=canvas.MUTED, linewidth=1.0)
-    right.set_yticks([])
-    right.set_ylim(-1.0, 1.0)
-    right.set_title(f"More than {clean(answer.baseline)}")
-    for axes in (left, right):
-        axes.grid(axis="y", visible=False)
-        axes.margins(x=0.12)
-    return figure
+    kind = "accent" if found.low > 0 else "middle"
+    one = Scale.of_labels(["difference"])
+    panels = [
+        Panel(Scale.around(ends, pad=0.15), up, marks, "Mean reward"),
+        Panel(
+            Scale.around([found.low, found.high, 0.0], pad=0.15),
+            one,
+            [Rule(0.0, upright=True), *_bar(0.0, found, kind, span)],
+            f"More than {clean(answer.baseline)}",
+        ),
+    ]
+    height = 70.0 + 34.0 * len(names)
+    return Figure(panels, _alt(answer, span), width, height, 2 if width > 500 else 1)
 
 
-def _bar(axes: Any, y: float, found: Interval, colour: str, span: float) -> None:
-    axes.plot([found.low, found.high], [y, y], color=colour, linewidth=5, alpha=0.45)
-    axes.plot([found.value], [y], "o", color=colour, markersize=8)
-    axes.annotate(
-        number(found.value, span),
-        (found.value, y),
-        textcoords="offset points",
-        xytext=(0, 9),
-        ha="center",
-        fontweight="bold",
-    )
+def _bar(y: float, found: Interval, kind: str, span: float) -> list[Mark]:
+    text = number(found.value, span)
+    return [
+        Intervals([y], [found.low], [found.high], kind, flat=True),
+        Dots([found.value], [y], kind, 5.0),
+        Note(found.value, y, text, "middle", rise=-9.0, right=0.0),
+    ]
 
 
 def _alt(answer: Answer, span: float) -> str:
-    values = ", ".join(f"{escape(name)} {each.text(span)}" for name, each in answer.values.items())
+    values = ", ".join(f"{name} {each.text(span)}" for name, each in answer.values.items())
     return f"Mean rewards: {values}. Difference: {answer.difference.text(span)}."

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit._typing import Floats
+from tacit.charts.formatting import clean, number
 from tacit.domains import Box, Domain
 from tacit.domains.finite import Finite
-from tacit.report.formatting import clean, number
 
 MOST_LABELS = 24  # of one axis in a drawing
 MOST_LISTED = 6  # labels that a sentence names one by one

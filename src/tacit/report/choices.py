@@ -5,23 +5,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from tacit._typing import Floats
+from tacit.charts import Area, Band, Bars, Dots, Figure, Intervals, Key, Line, Panel, Scale
+from tacit.charts.marks import Mark
+from tacit.charts.tiles import ACTION, LABELS
 from tacit.report.axes import Axis
-from tacit.report.canvas import ACCENT, INK, WIDTH, blank
-from tacit.report.findings import Findings
-from tacit.report.shading import (
-    ACTION,
-    LABELS,
-    OTHERS,
+from tacit.report.drawing import (
+    REST,
+    WIDTH,
     label_colour,
-    shade,
-    ticks,
-    tiles,
+    label_keys,
+    labelled,
+    people_spans,
+    scale_of,
+    shaded,
 )
+from tacit.report.findings import Curve, Findings
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Menu:
         """The labels chosen most often, in the order of the list."""
         seen, count = np.unique(numbers.astype(int), return_counts=True)
         top = sorted(seen[np.argsort(-count, kind="stable")][: len(LABELS)].tolist())
-        more = (OTHERS,) if len(seen) > len(top) else ()
+        more = (REST,) if len(seen) > len(top) else ()
         names = tuple(action.labels[i] for i in top) + more
         return cls(names, {number: i for i, number in enumerate(top)})
 
@@ -53,114 +55,79 @@ class Menu:
         return np.array([100.0 * np.mean(places == i, axis=0) for i in range(len(self.names))])
 
 
-def curves(found: Findings, action: Axis) -> Any:
+def curves(found: Findings, action: Axis, alt: str, width: float = WIDTH) -> Figure:
     """One panel per context coordinate, which moves over its range in the contexts of some people:
     the median of a number that is chosen for them with its spread, or how often each label is."""
-    shown = found.curves
-    wide = min(3, len(shown))
-    high = -(-len(shown) // wide)
-    figure = blank(WIDTH, 0.35 + (2.3 if action.labels else 2.5) * high)
-    panels = figure.subplots(high, wide, sharey=True, squeeze=False).ravel()
+    wide = max(1, min(int(width // 240), len(found.curves)))
+    keys: list[Key] = []
     if action.labels:
-        _label_panels(figure, panels, found, action)
+        menu = Menu.of(action, found.shown(action))
+        side = Scale(0.0, 100.0, f"Share of {found.view.unit}, %")
+        drawn = [_label_marks(curve, action, menu) for curve in found.curves]
+        keys = label_keys(menu.names)
     else:
-        _number_panels(panels, found, action)
-    for panel, curve in zip(panels, shown, strict=False):
-        ticks(panel.xaxis, curve.ruler, room=22)
-        panel.set_xlabel(curve.ruler.axis.title)
-        _mark_people(panel, found, curve.ruler.axis)
-    for panel in panels[len(shown) :]:
-        panel.set_visible(False)
-    return figure
+        quantiles = [curve.quantiles(action) for curve in found.curves]
+        side = Scale(*_limits(action, quantiles), f"Chosen {action.title}")
+        drawn = [_number_marks(curve, action) for curve in found.curves]
+    panels = [
+        Panel(
+            scale_of(curve.ruler),
+            side,
+            [*marks, *people_spans(found, curve.ruler.axis)],
+        )
+        for curve, marks in zip(found.curves, drawn, strict=True)
+    ]
+    return Figure(panels, alt, width, 220.0, wide, keys, shared=True)
 
 
-def plane(found: Findings, actions: Sequence[Axis]) -> Any:
+def plane(found: Findings, actions: Sequence[Axis], alt: str, width: float = WIDTH) -> Figure:
     """A map of the chosen action over the two contexts that matter most."""
     at = found.plane
     assert at.up is not None
-    figure = blank(WIDTH, 3.9 if len(actions) == 1 else 3.4)
-    panels = figure.subplots(1, len(actions), squeeze=False).ravel()
-    for axes, action in zip(panels, actions, strict=True):
+    panels = []
+    keys: list[Key] = []
+    for action in actions:
         values = action.values(at.actions[:, action.columns])
+        people = [
+            *people_spans(found, at.across.axis),
+            *people_spans(found, at.up.axis, upright=True),
+        ]
+        sides = (scale_of(at.across), scale_of(at.up))
         if action.labels:
             menu = Menu.of(action, found.shown(action))
-            patches = tiles(axes, at.across, at.up, at.laid_out(menu.places(values)), menu.names)
-            axes.legend(
-                handles=patches,
-                title=action.title,
-                loc="center left",
-                bbox_to_anchor=(1.01, 0.5),
-                fontsize=9,
+            tiles = labelled(at.across, at.up, at.laid_out(menu.places(values)), menu.names)
+            panels.append(Panel(*sides, [tiles, *people], f"Chosen {action.title}"))
+            keys += label_keys(menu.names)
+        else:
+            tiles, colours = shaded(at.across, at.up, at.laid_out(values), ACTION)
+            panels.append(
+                Panel(*sides, [tiles, *people], f"Chosen {action.title}", colours, action.title)
             )
-        else:
-            mesh = shade(axes, at.across, at.up, at.laid_out(values), ACTION)
-            bar = figure.colorbar(mesh, ax=axes, label=f"Chosen {action.title}", pad=0.02)
-            bar.outline.set_visible(False)
-        _mark_people(axes, found, at.across.axis)
-        _mark_people(axes, found, at.up.axis, up=True)
-    return figure
+    wide = max(1, min(int(width // 360), len(panels)))
+    return Figure(panels, alt, width, 300.0, wide, keys)
 
 
-def _mark_people(panel: Any, found: Findings, axis: Axis, up: bool = False) -> None:
-    """A bar along the foot of a panel, or up its side, where the middle 90 % of the people are."""
-    if not found.view.knows_people or axis.labels:
-        return
-    span = axis.values(found.view.quantiles(axis, [0.05, 0.95])[:, None])
-    at = (np.zeros(2), span) if up else (span, np.zeros(2))
-    panel.plot(
-        *at,
-        color=INK,
-        linewidth=4.0,
-        solid_capstyle="butt",
-        transform=panel.get_yaxis_transform() if up else panel.get_xaxis_transform(),
-        clip_on=False,
-        zorder=5,
-    )
+def _number_marks(curve: Curve, action: Axis) -> list[Mark]:
+    low, middle, high = curve.quantiles(action).tolist()
+    at = curve.ruler.at.tolist()
+    if curve.ruler.labels:
+        return [Intervals(at, low, high), Dots(at, middle)]
+    return [Band(at, low, high), Line(at, middle)]
 
 
-def _number_panels(panels: Any, found: Findings, action: Axis) -> None:
-    quantiles = [curve.quantiles(action) for curve in found.curves]
-    for panel, curve, (low, middle, high) in zip(panels, found.curves, quantiles, strict=False):
-        at = curve.ruler.at
+def _label_marks(curve: Curve, action: Axis, menu: Menu) -> list[Mark]:
+    shares = menu.shares(curve.values(action))
+    below = np.cumsum(shares, axis=0) - shares
+    at = curve.ruler.at.tolist()
+    marks: list[Mark] = []
+    for i, (share, start) in enumerate(zip(shares, below, strict=True)):
+        colour = label_colour(i, menu.names)
         if curve.ruler.labels:
-            panel.vlines(at, low, high, color=ACCENT, alpha=0.18, linewidth=9)
-            panel.plot(at, middle, "o", color=ACCENT, markersize=6.5)
-            panel.set_xlim(-0.6, len(at) - 0.4)
-            panel.grid(visible=False, axis="x")
+            values = share.tolist()
+            marks.append(Bars(at, values, width=0.7, starts=start.tolist(), colour=colour))
         else:
-            panel.fill_between(at, low, high, color=ACCENT, alpha=0.14, linewidth=0)
-            panel.plot(at, middle, color=ACCENT, linewidth=2.2)
-            panel.set_xlim(at[0], at[-1])
-    for panel in panels[:: min(3, len(found.curves))]:
-        panel.set_ylabel(f"Chosen {action.title}")
-    panels[0].set_ylim(*_limits(action, quantiles))
-
-
-def _label_panels(figure: Any, panels: Any, found: Findings, action: Axis) -> None:
-    from matplotlib.patches import Patch
-
-    menu = Menu.of(action, found.shown(action))
-    colours = [label_colour(i, menu.names) for i in range(len(menu.names))]
-    for panel, curve in zip(panels, found.curves, strict=False):
-        shares = menu.shares(curve.values(action))
-        below = np.cumsum(shares, axis=0) - shares
-        at = curve.ruler.at
-        for share, start, colour in zip(shares, below, colours, strict=True):
-            if curve.ruler.labels:
-                panel.bar(at, share, 0.7, bottom=start, color=colour, linewidth=0)
-            else:
-                panel.fill_between(at, start, start + share, color=colour, linewidth=0)
-        ends = (-0.6, len(at) - 0.4) if curve.ruler.labels else (at[0], at[-1])
-        panel.set_xlim(*ends)
-    panels[0].set_ylim(0.0, 100.0)
-    for panel in panels[:: min(3, len(found.curves))]:
-        panel.set_ylabel(f"Share of {found.view.unit}, %")
-    patches = [
-        Patch(color=colour, label=name) for colour, name in zip(colours, menu.names, strict=True)
-    ]
-    figure.legend(
-        handles=patches, title=f"Chosen {action.title}", loc="outside lower center", ncols=4
-    )
+            marks.append(Area(at, start.tolist(), (start + share).tolist(), colour))
+    return marks
 
 
 def _limits(action: Axis, drawn: Sequence[Floats]) -> tuple[float, float]:

@@ -5,18 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from tacit._typing import Floats
+from tacit.charts import Bars, Figure, Key, Note, Panel, Scale
+from tacit.charts.marks import Mark
 from tacit.kernels import Centred, Joint, Kernel, On, Pooled, Product, Separable, Sum
 from tacit.kernels.ard import lengthscales, spread
 from tacit.kernels.stationary import Stationary
 from tacit.report.axes import Axis, Ruler
-from tacit.report.canvas import ACCENT, INK, MIDDLE, OTHER, WIDTH, blank
 from tacit.report.view import View
 
+WIDTH = 760.0  # of a figure
 MOST_TRIED = 8  # labels of one coordinate
 
 
@@ -153,53 +154,49 @@ def columns(kernel: Kernel, own: Sequence[int]) -> Iterator[int]:
 # -- figures --------------------------------------------------------------------------------------
 
 
-def draw_importances(importances: Sequence[Importance], actions: Sequence[Axis]) -> Any:
+def draw_importances(
+    importances: Sequence[Importance], actions: Sequence[Axis], alt: str, width: float = WIDTH
+) -> Figure:
     """Bars: what reward hangs on each context, and how far it moves each action."""
     names = [importance.axis.title for importance in importances]
-    figure = blank(WIDTH, 1.0 + 0.34 * len(names))
-    panels = figure.subplots(1, 1 + len(actions), sharey=True)
-    _bars(panels[0], names, [importance.reward_at_stake for importance in importances], MIDDLE)
-    panels[0].set_title("Reward at stake")
-    for panel, action in zip(panels[1:], actions, strict=True):
+    stakes = [importance.reward_at_stake for importance in importances]
+    panels = [_bars(names, stakes, "middle", "Reward at stake")]
+    for action in actions:
         changes = [importance.action_change(action) for importance in importances]
+        title = f"Change of {action.title}"
         if action.labels:
             changes = [100.0 * change for change in changes]
-            panel.set_title(f"Changed {action.title}, %")
-        else:
-            panel.set_title(f"Change of {action.title}")
-        _bars(panel, names, changes, ACCENT)
-    panels[0].invert_yaxis()
-    return figure
+            title = f"Changed {action.title}, %"
+        panels.append(_bars(names, changes, "accent", title))
+    height = 46.0 + 26.0 * len(names)
+    wide = max(1, min(len(panels), int(width // 200)))
+    return Figure(panels, alt, width, height, wide, shared=True)
 
 
-def draw_inverse_lengthscales(rows: Sequence[InverseLengthscale]) -> Any:
+def draw_inverse_lengthscales(
+    rows: Sequence[InverseLengthscale], alt: str, width: float = WIDTH
+) -> Figure:
     """Bars: how fast the reward changes with each coordinate, as found and as assumed."""
-    figure = blank(WIDTH, 1.2 + 0.36 * len(rows))
-    axes = figure.subplots()
-    at = np.arange(len(rows))
+    at = [float(i) for i in range(len(rows))]
     found = [row.found for row in rows]
     design = [row.design for row in rows]
-    axes.barh(at - 0.19, found, 0.36, color=ACCENT, label="found by the evidence of the release")
-    axes.barh(at + 0.19, design, 0.36, color=OTHER, label="assumed by the design")
-    _name_rows(axes, [f"{row.name} (action)" if row.action else row.name for row in rows])
-    axes.set_xlabel("1 / lengthscale, per whole range of the coordinate")
-    axes.invert_yaxis()
-    figure.legend(loc="outside lower center", ncols=2, fontsize=9)
-    return figure
+    up = Scale.of_labels(
+        [f"{row.name} (action)" if row.action else row.name for row in rows], down=True
+    )
+    across = Scale(
+        0.0, 1.08 * max([*found, *design, 1e-12]), "1 / lengthscale, per whole range of it"
+    )
+    marks = [
+        Bars([i - 0.19 for i in at], found, "accent", 0.36, flat=True),
+        Bars([i + 0.19 for i in at], design, "other", 0.36, flat=True),
+    ]
+    keys = [Key("found by the evidence of the release", "accent"), Key("assumed", "other")]
+    return Figure([Panel(across, up, marks)], alt, width, 60.0 + 30.0 * len(rows), keys=keys)
 
 
-def _bars(axes: Any, names: list[str], values: list[float], colour: str) -> None:
-    axes.barh(range(len(names)), values, 0.6, color=colour)
-    for y, value in enumerate(values):
-        axes.annotate(
-            f"{value:.3g}", (value, y), (5, 0), textcoords="offset points", va="center", fontsize=9
-        )
-    axes.set_xlim(0.0, 1.25 * max(*values, 1e-12))
-    _name_rows(axes, names)
-
-
-def _name_rows(axes: Any, names: list[str]) -> None:
-    axes.set_yticks(range(len(names)), names, color=INK)
-    axes.tick_params(axis="y", length=0)
-    axes.grid(visible=False, axis="y")
-    axes.spines["left"].set_visible(False)
+def _bars(names: Sequence[str], values: Sequence[float], kind: str, title: str) -> Panel:
+    at = [float(i) for i in range(len(names))]
+    across = Scale(0.0, 1.3 * max([*values, 1e-12]), bare=True)
+    marks: list[Mark] = [Bars(at, values, kind, flat=True)]
+    marks += [Note(value, y, f"{value:.3g}") for y, value in zip(at, values, strict=True)]
+    return Panel(across, Scale.of_labels(names, down=True), marks, title)

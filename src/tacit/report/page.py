@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 from tacit._version import __version__
 from tacit.policy import Policy
-from tacit.report import answer, canvas, guarantee, provenance, sections, sentences
+from tacit.report import answer, guarantee, provenance, sections, sentences
 from tacit.report.findings import Findings
 
 # In the margin of every printed sheet, so that no part of the page travels without it.
@@ -38,7 +37,7 @@ def write_findings(found: Findings, path: str | Path) -> Path:
 def fill(package: str, texts: dict[str, str]) -> str:
     """The `page.html` of a package of ours with these texts; all pages share the head and the
     style."""
-    style = _read("tacit.report", "style.css")
+    style = _read("tacit.report", "style.css") + "\n" + _read("tacit.charts", "charts.css")
     head = Template(_read("tacit.report", "head.html")).substitute(texts, style=style)
     return Template(_read(package, "page.html")).substitute(texts, head=head) + "\n"
 
@@ -72,15 +71,12 @@ def render(found: Findings) -> str:
 
 
 def _drawn(found: Findings) -> dict[str, str]:
-    with canvas.drawing(), warnings.catch_warnings():
-        # A label in a script that the measuring font lacks: the reader's own font has it.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        return {
-            "decides": sections.decides(found),
-            "expects": sections.expects(found),
-            "sure": sections.sure(found),
-            "matters": sections.matters(found),
-        }
+    return {
+        "decides": sections.decides(found),
+        "expects": sections.expects(found),
+        "sure": sections.sure(found),
+        "matters": sections.matters(found),
+    }
 
 
 def _table(rows: list[tuple[str, str, str]]) -> str:

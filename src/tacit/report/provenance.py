@@ -95,24 +95,24 @@ def problem_text(policy: Policy) -> str:
         return "The kernel is a function of somebody's own, which cannot be written down."
 
 
-def toml_lines(table: Mapping[str, Any], path: str = "") -> Iterator[str]:
+def toml_lines(table: Mapping[str, Any], path: str = "", most: int | None = ITEMS) -> Iterator[str]:
     """A specification in the manner of TOML: one line per value, tables under their own headings.
-    Long lists are cut short, so not every result is valid TOML."""
+    Lists of more than `most` items are cut short, so that not every result is valid TOML."""
     tables = {key: value for key, value in table.items() if _is_table(value)}
     for key, value in table.items():
         if key not in tables and value is not None:
-            yield f"{key} = {_literal(value)}"
+            yield f"{key} = {_literal(value, most)}"
     for key, value in tables.items():
         name = f"{path}.{key}" if path else key
         if isinstance(value, Mapping):
             yield ""
             yield f"[{name}]"
-            yield from toml_lines(value, name)
+            yield from toml_lines(value, name, most)
         else:
             for one in value:
                 yield ""
                 yield f"[[{name}]]"
-                yield from toml_lines(one, name)
+                yield from toml_lines(one, name, most)
 
 
 def _is_table(value: Any) -> bool:
@@ -122,10 +122,10 @@ def _is_table(value: Any) -> bool:
     return isinstance(value, Mapping)
 
 
-def _literal(value: Any) -> str:
+def _literal(value: Any, most: int | None) -> str:
     if not isinstance(value, list | tuple):
         return json.dumps(value, ensure_ascii=False, default=str)
-    shown = ", ".join(_literal(item) for item in value[:ITEMS])
-    if len(value) <= ITEMS:
+    shown = ", ".join(_literal(item, most) for item in value[:most])
+    if most is None or len(value) <= most:
         return f"[{shown}]"
     return f"[{shown}, …]  # {len(value):,} in all"

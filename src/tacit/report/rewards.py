@@ -3,44 +3,40 @@ bands."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from tacit._typing import Floats
+from tacit.charts import Band, Dots, Figure, Intervals, Key, Line, Panel, Scale
+from tacit.charts.marks import Mark
+from tacit.charts.tiles import REWARD, runs
 from tacit.report.advantage import BAND_90
 from tacit.report.axes import Axis, Ruler
-from tacit.report.canvas import HIGH, MIDDLE, PAPER, WIDTH, blank
+from tacit.report.drawing import WIDTH, scale_of, shaded, tile_edges
 from tacit.report.findings import Findings
-from tacit.report.shading import REWARD, edges, mark, runs, shade
 
 SHOWN = 15  # labels of an action at most
 FEW = 5  # contexts that choose them
 THREE = (0.1, 0.5, 0.9)  # low, middle, high
 
 
-def surface(found: Findings, action: Axis) -> Any:
+def surface(found: Findings, action: Axis, alt: str, width: float = WIDTH) -> Figure:
     """The expected reward over one action coordinate and the context that matters most."""
     view = found.view
     across = found.importances[0].axis.ruler(view.detail.curve)
     C, _ = view.contexts.place(view.typical, (across.axis, across.places))
     X = view.decide(C)
     up, Z = best_rows(found, action, C, X)
-    height = 3.9
-    if up.labels:
-        height = max(3.0, 1.2 + 0.27 * len(up))
-    figure = blank(WIDTH, height)
-    axes = figure.subplots()
-    mesh = shade(axes, across, up, Z, REWARD)
-    bar = figure.colorbar(mesh, ax=axes, label=f"Expected {view.quantity}", pad=0.02)
-    bar.outline.set_visible(False)
-    _mark(axes, across, up, action.values(X[:, action.columns]))
-    if up.labels:
-        axes.invert_yaxis()
-    return figure
+    tiles, colours = shaded(across, up, Z, REWARD)
+    marks: list[Mark] = [tiles, *_chosen(across, up, action.values(X[:, action.columns]))]
+    sides = (scale_of(across), scale_of(up, down=bool(up.labels)))
+    title = f"Expected {view.quantity}"
+    height = max(240.0, 90.0 + 22.0 * len(up)) if up.labels else 300.0
+    return Figure([Panel(*sides, marks, title, colours)], alt, width, height)
 
 
-def slices(found: Findings, action: Axis) -> Any:
+def slices(found: Findings, action: Axis, alt: str, width: float = WIDTH) -> Figure:
     """The expected reward of every action, with 90 % bands, in a low, a middle and a high
     context."""
     at = three(found)
@@ -48,28 +44,50 @@ def slices(found: Findings, action: Axis) -> Any:
     C, _ = view.contexts.place(view.typical, (at.axis, at.places))
     X = view.decide(C)
     up, _ = best_rows(found, action, C, X)
-    height = 3.4
-    draw = _line
+    drawn = [slice_marks(found, action, up, C[i : i + 1], X[i : i + 1]) for i in range(len(at))]
+    ends = [end for _, found_ends in drawn for end in found_ends]
+    reward = Scale.around(ends, f"Expected {view.quantity}")
+    sides = (scale_of(up), reward)
     if up.labels:
-        height = max(2.6, 1.3 + 0.27 * len(up))
-        draw = _dots
-    figure = blank(WIDTH, height)
-    panels = figure.subplots(1, len(at), sharey=True, sharex=True, squeeze=False).ravel()
-    for i, panel in enumerate(panels):
-        tried, inside = view.actions.place(X[i : i + 1], (action, up.places))
-        contexts = np.repeat(C[i : i + 1], len(tried), axis=0)
-        mean = view.mean(tried, contexts)
-        band = BAND_90 * view.std(tried, contexts)
-        mean[~inside] = np.nan
-        draw(panel, up, mean, band, f"Expected {view.quantity}")
-        _choice(panel, up, action, view.mean(X[i : i + 1], C[i : i + 1]), X[i : i + 1])
-        panel.set_title(f"{at.axis.title} {at.axis.says(at.places[i])}")
-    panels[0].set_ylabel(action.title if up.labels else f"Expected {view.quantity}")
+        sides = (reward, scale_of(up, down=True))
+    panels = [
+        Panel(*sides, marks, f"{at.axis.title} {at.axis.says(at.places[i])}")
+        for i, (marks, _) in enumerate(drawn)
+    ]
+    keys = [
+        Key(f"expected {view.quantity} with its 90 % band", "middle"),
+        Key(f"chosen {action.title}", "high"),
+    ]
+    height = max(200.0, 90.0 + 22.0 * len(up)) if up.labels else 240.0
+    wide = max(1, min(len(panels), int(width // 240)))
+    return Figure(panels, alt, width, height, wide, keys, shared=True)
+
+
+def slice_marks(
+    found: Findings, action: Axis, up: Ruler, C: Floats, X: Floats
+) -> tuple[list[Mark], Sequence[float]]:
+    """The expected reward along one action coordinate in one context, with its band, and the ends
+    of that."""
+    view = found.view
+    tried, inside = view.actions.place(X, (action, up.places))
+    contexts = np.repeat(C, len(tried), axis=0)
+    mean = view.mean(tried, contexts)
+    band = BAND_90 * view.std(tried, contexts)
+    mean[~inside] = np.nan
+    low = (mean - band).tolist()
+    high = (mean + band).tolist()
+    at = up.at.tolist()
+    chosen = action.values(X[:, action.columns])
+    reward = view.mean(X, C).tolist()
+    marks: list[Mark]
     if up.labels:
-        panels[0].invert_yaxis()
-    handles, names = panels[0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=3, fontsize=9)
-    return figure
+        place = [up.find(chosen[0])]
+        marks = [Intervals(at, low, high, "middle", flat=True), Dots(mean.tolist(), at, "middle")]
+        marks.append(Dots(reward, place, "high", 5.5))
+    else:
+        marks = [Band(at, low, high, "middle"), Line(at, mean.tolist(), "middle")]
+        marks.append(Dots(chosen.tolist(), reward, "high", 5.5))
+    return marks, [*low, *high]
 
 
 def three(found: Findings) -> Ruler:
@@ -102,61 +120,26 @@ def _rewards(found: Findings, up: Ruler, C: Floats, X: Floats) -> Floats:
     return np.where(inside, Z, np.nan).reshape(len(up), len(C))
 
 
-def _mark(axes: Any, across: Ruler, up: Ruler, chosen: Floats) -> None:
-    """The chosen action in every context, where it is on the map."""
-    x = across.at
+def _chosen(across: Ruler, up: Ruler, chosen: Floats) -> list[Mark]:
+    """The chosen action in every context, where it is on the map: dark on a light edge, which is
+    seen on any colour."""
     if up.labels:
         chosen = np.array([up.find(i) for i in chosen])
-    if up.labels and not across.labels:
-        x, chosen = _steps(edges(across), chosen)
-    if up.labels and across.labels:
-        chosen = chosen + 0.25  # below the number in the tile
-    mark(axes, x, chosen, "o" if across.labels else "-", f"Chosen {up.axis.title}")
-    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), fontsize=9)
+    if across.labels:
+        lift = 0.25 if up.labels else 0.0  # below the number in the tile
+        return [Dots(across.at.tolist(), (chosen + lift).tolist(), "ink")]
+    x = across.at.tolist()
+    y = chosen.tolist()
+    if up.labels:
+        x, y = _steps(tile_edges(across), y)
+    return [Line(x, y, "around"), Line(x, y, "choice")]
 
 
-def _steps(ends: Floats, rows: Floats) -> tuple[Floats, Floats]:
+def _steps(ends: Sequence[float], rows: Sequence[float]) -> tuple[list[float], list[float]]:
     """A line along each run of equal rows, broken where the row changes."""
-    x = []
-    y = []
+    x: list[float] = []
+    y: list[float] = []
     for start, stop in runs(rows):
         x += [ends[start], ends[stop], ends[stop]]
         y += [rows[start], rows[start], np.nan]
-    return np.array(x), np.array(y)
-
-
-def _line(panel: Any, up: Ruler, mean: Floats, band: Floats, name: str) -> None:
-    panel.fill_between(
-        up.at, mean - band, mean + band, color=MIDDLE, alpha=0.2, linewidth=0, label="90 % band"
-    )
-    panel.plot(up.at, mean, color=MIDDLE, linewidth=2.2, label=name)
-    panel.set_xlim(up.at[0], up.at[-1])
-    panel.set_xlabel(up.axis.title)
-
-
-def _dots(panel: Any, up: Ruler, mean: Floats, band: Floats, name: str) -> None:
-    panel.hlines(
-        up.at, mean - band, mean + band, color=MIDDLE, alpha=0.4, linewidth=3, label="90 % band"
-    )
-    panel.plot(mean, up.at, "o", color=MIDDLE, markersize=5, label=name)
-    panel.set_yticks(up.at, up.labels)
-    panel.set_ylim(-0.6, len(up) - 0.4)
-    panel.tick_params(axis="y", length=0)
-    panel.set_xlabel(name)
-
-
-def _choice(panel: Any, up: Ruler, action: Axis, reward: Floats, X: Floats) -> None:
-    chosen = action.values(X[:, action.columns])
-    at = (chosen, reward)
-    if up.labels:
-        at = (reward, np.array([up.find(chosen[0])]))
-    panel.plot(
-        *at,
-        "o",
-        color=HIGH,
-        markersize=8,
-        markeredgecolor=PAPER,
-        zorder=4,
-        clip_on=False,
-        label=f"Chosen {action.title}",
-    )
+    return x, y

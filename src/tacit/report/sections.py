@@ -4,13 +4,12 @@ it."""
 from __future__ import annotations
 
 from html import escape
-from typing import Any
 
+from tacit.charts import Figure
+from tacit.charts.formatting import listed
 from tacit.report import choices, importance, rewards, sentences, uncertainty
 from tacit.report.axes import Axis
-from tacit.report.canvas import inline_svg
 from tacit.report.findings import MOST_CURVES, Findings
-from tacit.report.formatting import listed
 
 MOST_ACTIONS = 3
 ADVANTAGE = (
@@ -38,15 +37,15 @@ def decides(found: Findings) -> str:
     ]
     if len(axes) > 1:
         parts.append(f"<p>{sentences.typical(found)}</p>")
-    parts += [_choice_curves(found, axes, i, action) for i, action in enumerate(actions)]
+    parts += [_choice_curves(found, axes, action) for action in actions]
     if len(axes) > 1:
         pair = f"{_name(axes[0])} and {_name(axes[1])}"
         caption = (
             f"The chosen {_names(actions)} by {pair}, the two contexts that matter most."
             f"{_blank(found)}{sentences.holding(found, axes[:2])}{_bars(found, axes[:2])}"
         )
-        alt = f"Map of the chosen {_names(actions)} over {pair}."
-        parts.append(_figure(choices.plane(found, actions), "plane", alt, caption))
+        alt = f"Map of the chosen {_plain(actions)} over {_plain(axes[:2])}."
+        parts.append(_figure(choices.plane(found, actions, alt), caption))
     return "\n".join(parts)
 
 
@@ -58,7 +57,7 @@ def expects(found: Findings) -> str:
     if found.policy.problem.advantage:
         parts.append(f"<p>{ADVANTAGE}</p>")
     for i, action in enumerate(_actions(found)):
-        parts.append(_reward_map(found, i, action))
+        parts.append(_reward_map(found, action))
         parts.append(_reward_slices(found, i, action))
     return "\n".join(parts)
 
@@ -72,9 +71,9 @@ def sure(found: Findings) -> str:
     if found.policy.visitors is not None:
         drawn = "like those in the data, as far as the released counts of contexts say"
     advantage = _figure(
-        uncertainty.advantage(found.advantage),
-        "advantage",
-        f"Advantage over random play in {n} contexts, with 90 % bands.",
+        uncertainty.advantage(
+            found.advantage, f"Advantage over random play in {n} contexts, with 90 % bands."
+        ),
         f"{n} contexts {drawn}. Each line is one of them: by how much the chosen action beats "
         "random play in expected reward, with its 90 % band. A band above zero means at least "
         "95 % sure.",
@@ -83,9 +82,7 @@ def sure(found: Findings) -> str:
     where = _names(axes)
     what = f"the standard deviation of the expected {found.view.quantity} at the chosen action"
     deviation = _figure(
-        uncertainty.standard_deviation(found),
-        "deviation",
-        f"Map of {what} over {where}.",
+        uncertainty.standard_deviation(found, f"Map of {what} over {_plain(axes)}."),
         f"Where the policy is unsure: {what}, by {where}, in units of reward.{_blank(found)}"
         f"{sentences.holding(found, axes)}",
     )
@@ -101,9 +98,9 @@ def matters(found: Findings) -> str:
     actions = _actions(found)
     changes = " ".join(_change(action) for action in actions)
     stakes = _figure(
-        importance.draw_importances(found.importances, actions),
-        "importance",
-        "Bars of what each context is worth and changes.",
+        importance.draw_importances(
+            found.importances, actions, "Bars of what each context is worth and changes."
+        ),
         "Reward at stake: the expected reward that is lost when the action is chosen for another "
         f"value of this context, drawn from {found.view.who} like the rest, as the policy sees it, "
         f"on average over {found.view.who}. {changes}",
@@ -111,7 +108,7 @@ def matters(found: Findings) -> str:
     return "\n".join([f"<p>{sentences.what_matters(found)}</p>", stakes, _lengthscales(found)])
 
 
-def _choice_curves(found: Findings, axes: list[Axis], i: int, action: Axis) -> str:
+def _choice_curves(found: Findings, axes: list[Axis], action: Axis) -> str:
     who = found.view.who
     caption = f"The chosen {_name(action)} as each context is moved by itself, for {who}."
     if len(axes) > 1:
@@ -126,11 +123,11 @@ def _choice_curves(found: Findings, axes: list[Axis], i: int, action: Axis) -> s
     caption += _bars(found, axes[:MOST_CURVES])
     if len(axes) > MOST_CURVES:
         caption += f" The {MOST_CURVES} contexts that matter most of {len(axes)} are shown."
-    alt = f"Chosen {_name(action)} against each of {_names(axes[:MOST_CURVES])}."
-    return _figure(choices.curves(found, action), f"curves{i}", alt, caption)
+    alt = f"Chosen {action.title} against each of {_plain(axes[:MOST_CURVES])}."
+    return _figure(choices.curves(found, action, alt), caption)
 
 
-def _reward_map(found: Findings, i: int, action: Axis) -> str:
+def _reward_map(found: Findings, action: Axis) -> str:
     what = found.view.quantity
     first = found.importances[0].axis
     name = _name(action)
@@ -144,9 +141,10 @@ def _reward_map(found: Findings, i: int, action: Axis) -> str:
         caption += f" The {rewards.SHOWN} best of {len(action.labels):,} are shown."
     caption += sentences.holding(found, [first])
     alt = (
-        f"Map of the expected {what} over {_name(first)} and {name}, with the chosen {name} marked."
+        f"Map of the expected {what} over {first.title} and {action.title}, with the chosen "
+        f"{action.title} marked."
     )
-    return _figure(rewards.surface(found, action), f"surface{i}", alt, caption)
+    return _figure(rewards.surface(found, action, alt), caption)
 
 
 def _reward_slices(found: Findings, i: int, action: Axis) -> str:
@@ -157,19 +155,20 @@ def _reward_slices(found: Findings, i: int, action: Axis) -> str:
     if i == 0:
         caption += BAND
     alt = (
-        f"Expected {found.view.quantity} against {_name(action)} with 90 % bands, for low, middle "
-        f"and high {_name(first)}."
+        f"Expected {found.view.quantity} against {action.title} with 90 % bands, for low, middle "
+        f"and high {first.title}."
     )
-    return _figure(rewards.slices(found, action), f"slices{i}", alt, caption)
+    return _figure(rewards.slices(found, action, alt), caption)
 
 
 def _lengthscales(found: Findings) -> str:
     if not found.inverse_lengthscales:
         return "<p>The kernel of this problem has no lengthscales that could be compared.</p>"
     return _figure(
-        importance.draw_inverse_lengthscales(found.inverse_lengthscales),
-        "lengthscales",
-        "Bars of one over the lengthscale of each coordinate, found and assumed.",
+        importance.draw_inverse_lengthscales(
+            found.inverse_lengthscales,
+            "Bars of one over the lengthscale of each coordinate, found and assumed.",
+        ),
         f"How fast the expected {found.view.quantity} changes with each coordinate: hardly, where "
         "a bar is short. The release says which lengthscales explain it best, at no cost to "
         "anybody's privacy; where it says little, they stay near the design's. Where a coordinate "
@@ -210,10 +209,14 @@ def _name(axis: Axis) -> str:
     return escape(axis.title)
 
 
+def _plain(axes: list[Axis]) -> str:
+    """Names for texts that are escaped where they are drawn."""
+    return listed(axis.title for axis in axes)
+
+
 def _names(axes: list[Axis]) -> str:
     return escape(listed(axis.title for axis in axes))
 
 
-def _figure(figure: Any, name: str, alt: str, caption: str) -> str:
-    svg = inline_svg(figure, name, alt)
-    return f"<figure>\n{svg}\n<figcaption>{caption}</figcaption>\n</figure>"
+def _figure(figure: Figure, caption: str) -> str:
+    return f"<figure>\n{figure.svg()}\n<figcaption>{caption}</figcaption>\n</figure>"

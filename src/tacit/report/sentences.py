@@ -8,11 +8,12 @@ from html import escape
 
 import numpy as np
 
+from tacit.charts.formatting import listed, number, percent
 from tacit.domains import Ball, Simplex
+from tacit.problem import Problem
 from tacit.report.advantage import BAND_90, Comparison
 from tacit.report.axes import Axis
 from tacit.report.findings import Findings
-from tacit.report.formatting import listed, number, percent
 from tacit.report.frames import Frame
 
 NAMED = 5  # contexts in the headline, or in a caption
@@ -21,10 +22,16 @@ COUNTS = {1: "one release", 2: "two releases", 3: "three releases"}
 
 def headline(found: Findings) -> str:
     """Which dose for which age and weight?"""
-    contexts = [axis.title for axis in found.view.contexts.axes]
+    return escape(question(found.policy.problem))
+
+
+def question(problem: Problem) -> str:
+    """The same of a problem, not escaped."""
+    contexts = [axis.title for axis in Frame.of(problem.contexts).axes]
     if len(contexts) > NAMED:
         contexts = [*contexts[: NAMED - 1], f"{len(contexts) - NAMED + 1} more"]
-    return f"Which {_names(found.view.actions)} for which {escape(listed(contexts))}?"
+    actions = listed(axis.title for axis in Frame.of(problem.actions).axes)
+    return f"Which {actions} for which {listed(contexts)}?"
 
 
 def lead(found: Findings) -> str:
@@ -190,10 +197,6 @@ def _usual_choice(found: Findings, action: Axis) -> str:
     share = percent(float(count.max() / count.sum()))
     some = f"{len(labels):,} of the {len(action.labels):,} values of {name} are chosen"
     return f"<b>{some}</b>, most often {top} ({share})."
-
-
-def _names(frame: Frame) -> str:
-    return escape(listed(axis.title for axis in frame.axes))
 
 
 def _ranges(frame: Frame) -> str:

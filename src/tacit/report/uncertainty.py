@@ -3,61 +3,55 @@ random play with its bands."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from tacit.charts import Dots, Figure, Intervals, Key, Line, Panel, Rule, Scale
+from tacit.charts.marks import Mark
+from tacit.charts.tiles import UNCERTAINTY
 from tacit.report.advantage import BAND_90, Comparison
-from tacit.report.canvas import ACCENT, INK, LOW, OTHER, WIDTH, blank
+from tacit.report.drawing import WIDTH, scale_of, shaded
 from tacit.report.findings import Findings
-from tacit.report.shading import UNCERTAINTY, shade, ticks
 
 LINES = 128  # contexts of which a figure shows the advantage one by one
+DEVIATION = "Standard deviation of reward"
 
 
-def standard_deviation(found: Findings) -> Any:
+def standard_deviation(found: Findings, alt: str, width: float = WIDTH) -> Figure:
     """The standard deviation of the expected reward at the chosen action, over the contexts that
     matter most."""
     plane = found.plane
     std = plane.laid_out(found.view.std(plane.actions, plane.contexts))
     if plane.up is not None:
-        figure = blank(WIDTH, 3.7)
-        axes = figure.subplots()
-        mesh = shade(axes, plane.across, plane.up, std, UNCERTAINTY)
-        bar = figure.colorbar(mesh, ax=axes, label="Standard deviation of reward", pad=0.02)
-        bar.outline.set_visible(False)
-        return figure
-    figure = blank(WIDTH, 2.8)
-    axes = figure.subplots()
-    style = "o" if plane.across.labels else "-"
-    axes.plot(plane.across.at, std[0], style, color=LOW, linewidth=2.2)
-    ticks(axes.xaxis, plane.across)
-    axes.set(xlabel=plane.across.axis.title, ylabel="Standard deviation", ylim=(0, 1.1 * std.max()))
-    return figure
+        tiles, colours = shaded(plane.across, plane.up, std, UNCERTAINTY)
+        sides = (scale_of(plane.across), scale_of(plane.up))
+        return Figure([Panel(*sides, [tiles], DEVIATION, colours)], alt, width, 290.0)
+    at = plane.across.at.tolist()
+    values = std[0].tolist()
+    mark: Mark = Dots(at, values, "low") if plane.across.labels else Line(at, values, "low")
+    up = Scale.around(values, DEVIATION, zero=True)
+    return Figure([Panel(scale_of(plane.across), up, [mark])], alt, width, 220.0)
 
 
-def advantage(measured: Comparison) -> Any:
+def advantage(measured: Comparison, alt: str, width: float = WIDTH) -> Figure:
     """The advantage over random play in some contexts, from the smallest to the largest, with
     90 % bands."""
     order = np.argsort(measured.mean[:LINES], kind="stable")
     mean = measured.mean[order]
     band = BAND_90 * measured.std[order]
     sure = mean > band
-    figure = blank(WIDTH, 3.0)
-    axes = figure.subplots()
-    rank = np.arange(len(mean))
-    for own, colour, label in ((sure, ACCENT, "at least 95 % sure"), (~sure, OTHER, "less sure")):
+    rank = np.arange(len(mean), dtype=np.float64)
+    marks: list[Mark] = [Rule(0.0)]
+    keys = []
+    for own, kind, text in ((sure, "accent", "at least 95 % sure"), (~sure, "other", "less sure")):
         if own.any():
-            low = (mean - band)[own]
-            high = (mean + band)[own]
-            axes.vlines(rank[own], low, high, color=colour, linewidth=2.2, label=label)
-    axes.plot(rank, mean, ".", color=INK, markersize=3)
-    axes.axhline(0.0, color=INK, linewidth=1.0)
-    axes.set(
-        xlabel="Contexts, from the smallest advantage to the largest",
-        ylabel="Reward above random play",
+            low = (mean - band)[own].tolist()
+            high = (mean + band)[own].tolist()
+            marks.append(Intervals(rank[own].tolist(), low, high, f"{kind} thin"))
+            keys.append(Key(text, kind))
+    marks.append(Dots(rank.tolist(), mean.tolist(), "ink", 1.6))
+    across = Scale(
+        -1.5, len(mean) + 0.5, "Contexts, from the smallest advantage to the largest", bare=True
     )
-    axes.set_xticks([])
-    axes.set_xlim(-1.5, len(mean) + 0.5)
-    axes.legend(loc="upper left", fontsize=9)
-    return figure
+    ends = [*(mean - band).tolist(), *(mean + band).tolist(), 0.0]
+    up = Scale.around(ends, "Reward above random play")
+    return Figure([Panel(across, up, marks)], alt, width, 240.0, keys=keys)

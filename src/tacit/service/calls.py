@@ -54,9 +54,15 @@ class Addresses:
     """Brings requests to their endpoints: by the whole address where it is known beforehand, and
     otherwise by Starlette's router, which compares it with one pattern after the other."""
 
-    def __init__(self, endpoints: Sequence[Endpoint], names: Iterable[str], **options: Any) -> None:
+    def __init__(
+        self,
+        endpoints: Sequence[Endpoint],
+        names: Iterable[str],
+        more: Sequence[Route] = (),
+        **options: Any,
+    ) -> None:
         routes = [Route(e.call.path, e, methods=[e.call.method]) for e in endpoints]
-        self._router = Router(routes=routes, redirect_slashes=False, **options)
+        self._router = Router(routes=[*routes, *more], redirect_slashes=False, **options)
         self._known = {
             address: (endpoint, parameters)
             for endpoint in endpoints

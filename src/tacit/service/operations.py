@@ -16,6 +16,7 @@ from tacit.service.calls import Answered, Call, Handler, answer
 from tacit.service.problems import NotFoundError, UnavailableError
 from tacit.service.schemas import (
     AdvanceRequest,
+    ExtendRequest,
     PlanAnswer,
     PlanRequest,
     Problem,
@@ -45,7 +46,7 @@ def long_work(kind: str) -> Handler:
         if key is not None and not 1 <= len(key) <= MOST_KEY:
             raise InputError(f"an idempotency key has 1 to {MOST_KEY} letters.")
         work = await asyncio.to_thread(study.begin, kind, given, key)
-        place = f"/v1/studies/{study.name}/work/{work.id}"
+        place = f"{request.scope.get('root_path', '')}/v1/studies/{study.name}/work/{work.id}"
         return answer(_told(work), status=202, headers={"Location": place})
 
     return begin
@@ -117,7 +118,7 @@ def _call(kind: str, summary: str, body: Any) -> Call:
         "operate",
         {202: WorkAnswer},
         body,
-        body_needed=False,
+        body_needed=kind == "extend",
         problems=STATUSES,
         headers=(KEY,),
     )
@@ -138,6 +139,11 @@ CALLS = [
         "validate",
         "Plan an epoch that compares the policy with a baseline, which spends nothing: long work",
         ValidateRequest,
+    ),
+    _call(
+        "extend",
+        "Add rounds in further epochs, which spends nothing: long work",
+        ExtendRequest,
     ),
     Call(
         "GET",

@@ -22,7 +22,7 @@ from tacit.quiet import quiet
 from tacit.service.served import Served
 from tacit.service.served_policy import ServedPolicy
 from tacit.service.served_study import ServedStudy
-from tacit.service.service import MOST_BYTES, Service
+from tacit.service.service import MOST_BYTES, Pages, Service
 
 M_TRIM_THRESHOLD = -1  # of the GNU C library
 M_MMAP_THRESHOLD = -3
@@ -39,6 +39,7 @@ class Listening:
     private_key: Path | None = None
     most_bytes: int = MOST_BYTES
     behind_proxy: bool = False  # one that ends TLS and is trusted with who is calling
+    root_path: str = ""  # the address below which such a proxy serves it, such as /tacit
 
     @property
     def loopback(self) -> bool:
@@ -79,17 +80,27 @@ def keep_memory() -> None:
         libc.mallopt(M_TRIM_THRESHOLD, 8 << 20)
 
 
-def make_service(studies: Sequence[str], policies: Sequence[str], listening: Listening) -> Service:
+def make_service(
+    studies: Sequence[str],
+    policies: Sequence[str],
+    listening: Listening,
+    pages: Pages | None = None,
+) -> Service:
     """The service, unless it would let strangers in."""
     served: list[Served] = [ServedStudy(*_named_url(text)) for text in studies]
-    served += [ServedPolicy(name, load(path)) for name, path in map(_named_path, policies)]
+    served += [ServedPolicy(name, load(path), path) for name, path in map(_named_path, policies)]
     open_to_all = [each.name for each in served if each.door.ring.empty]
     if open_to_all and not listening.loopback:
         raise InputError(
             f"{', '.join(open_to_all)} has no keys, so the service listens on the loopback address "
             f"only, not on {listening.host}: make one with tacit keys create."
         )
-    return Service(served, most_bytes=listening.most_bytes)
+    if pages is not None and not served and not listening.loopback:
+        raise InputError(
+            f"without any study there are no keys, so the service listens on the loopback address "
+            f"only, not on {listening.host}: serve a study that has one."
+        )
+    return Service(served, most_bytes=listening.most_bytes, pages=pages)
 
 
 def server(service: Service, listening: Listening) -> Any:
@@ -112,6 +123,7 @@ def server(service: Service, listening: Listening) -> Any:
         log_level="warning",
         server_header=False,
         proxy_headers=listening.behind_proxy,
+        root_path=listening.root_path.rstrip("/"),
         timeout_graceful_shutdown=10,
         lifespan="on",
         **tls,

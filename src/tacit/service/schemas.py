@@ -163,6 +163,13 @@ class ValidateRequest(Struct, forbid_unknown_fields=True):
     split: float | None = None
 
 
+class ExtendRequest(Struct, forbid_unknown_fields=True):
+    """So many rounds more, in so many further epochs: see `EpochStudy.extend`."""
+
+    rounds: Annotated[int, Meta(ge=10, le=10_000_000)]
+    epochs: Annotated[int, Meta(ge=1, le=1000)] = 1
+
+
 class WorkAnswer(Struct):
     """Long work: poll its address until it is `done` or `failed`."""
 

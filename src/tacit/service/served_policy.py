@@ -26,8 +26,9 @@ class ServedPolicy(Served):
 
     kind = "policy"
 
-    def __init__(self, name: str, policy: Any) -> None:
+    def __init__(self, name: str, policy: Any, folder: str = "") -> None:
         self.name = name
+        self.folder = folder  # where it was loaded from
         self.problem = policy.problem
         self.released = Released(name, policy)
         self.door = Door(Ring({}, b"tacit"))

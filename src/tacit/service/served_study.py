@@ -153,6 +153,8 @@ class ServedStudy(Served):
             raise StateError("this study goes on in epochs, which are released by advance.")
         if kind == "validate" and not self._in_epochs:
             raise StateError("a study of one release has no epochs that validate it.")
+        if kind == "extend" and not self._in_epochs:
+            raise StateError("a study of one release cannot be extended: create one in epochs.")
         return self.works.begin(kind, parameters, key)
 
     # -- what others have done ---------------------------------------------------------------------
@@ -178,7 +180,7 @@ class ServedStudy(Served):
         if not isinstance(study, EpochStudy):
             released = study.state.released
             return Seen(1, (released,), released)
-        rows = study._epochs.epochs()
+        rows = study._reader.rows()
         sizes = study.sizes
         stages = tuple((row.number, row.closed, row.released) for row in rows)
         finished = rows[-1].released is not None and rows[-1].number >= len(sizes)

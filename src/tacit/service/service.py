@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Protocol
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tacit.errors import InputError
@@ -32,31 +33,62 @@ CALLS: list[Call] = [
 MOST_BYTES = 1 << 20  # of the body of a request
 
 
+class Pages(Protocol):
+    """What else answers beside the interface: the dashboard."""
+
+    @property
+    def may_grow(self) -> bool: ...  # whether studies may be added
+
+    def routes(self, service: Service) -> list[Route]: ...
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
 class Service:
     """Several studies or policies, each under a name, as one ASGI application."""
 
-    def __init__(self, served: Sequence[Served], *, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(
+        self, served: Sequence[Served], *, most_bytes: int = MOST_BYTES, pages: Pages | None = None
+    ) -> None:
         self.studies = {each.name: each for each in served}
-        if len(self.studies) != len(served) or not served:
+        may_be_empty = pages is not None and pages.may_grow
+        if len(self.studies) != len(served) or not (served or may_be_empty):
             raise InputError("a service serves studies under different names: write NAME=URL.")
+        self._pages = pages
         self.most_bytes = most_bytes
         self.metrics = Metrics()
         self.document = document(CALLS)
         self.exiting: Callable[[], bool] = lambda: False  # whether streams are to end
         self.planning = asyncio.Semaphore(1)  # one plan at a time
         endpoints = [Endpoint(call, self) for call in CALLS]
-        addresses = Addresses(endpoints, self.studies, default=_unknown, lifespan=self._lifespan)
+        more = [] if pages is None else pages.routes(self)
+        addresses = Addresses(
+            endpoints, self.studies, more, default=_unknown, lifespan=self._lifespan
+        )
         self.app: ASGIApp = Guard(addresses, self.metrics)
 
     @asynccontextmanager
     async def _lifespan(self, _app: Any) -> AsyncIterator[None]:
         for study in self.studies.values():
             study.start()
+        if self._pages is not None:
+            self._pages.start()
         try:
             yield
         finally:
+            if self._pages is not None:
+                await asyncio.to_thread(self._pages.stop)
             for study in self.studies.values():
                 await asyncio.to_thread(study.stop)
+
+    def add(self, served: Served) -> None:
+        """Serves one more study, from now on. To be called on the event loop."""
+        if served.name in self.studies:
+            raise InputError(f"there is a study {served.name} already: choose another name.")
+        served.start()
+        self.studies[served.name] = served
 
     def study(self, request: Request) -> Served:
         """The study that a request names."""
@@ -87,8 +119,7 @@ class Service:
             except ForbiddenError as error:
                 refusal = error
         if not found:
-            assert refusal is not None
-            raise refusal
+            raise refusal or NotFoundError("there is no study here yet.")
         return found
 
 

@@ -92,7 +92,10 @@ def patiently(attempt: Callable[[], T]) -> T:
 def outcome(url: str, work: Work, progress: Any) -> tuple[str, dict[str, Any]]:
     """How work ended, and what came of it. SPENDS."""
     try:
-        return DONE, done(Study.open(url), work.kind, work.parameters, progress)
+        given = work.parameters
+        if work.kind == "extend":  # which adds rounds once, however often it is begun
+            given = given | {"request": work.id}
+        return DONE, done(Study.open(url), work.kind, given, progress)
     except Exception as error:
         if isinstance(as_tacit(error), UnavailableError):
             raise
@@ -118,6 +121,9 @@ def done(study: Study, kind: str, parameters: dict[str, Any], progress: Any) -> 
         return {"released": True, "guarantee": str(policy.guarantee)}
     if kind == "validate" and isinstance(study, EpochStudy):
         return {"epoch": study.validate(progress=progress, **parameters)}
+    if kind == "extend" and isinstance(study, EpochStudy):
+        study.extend(progress=progress, **parameters)
+        return {"epochs": len(study.sizes), "horizon": study.horizon}
     raise StateError(f"this study has no work of the kind {kind!r}.")
 
 

@@ -178,11 +178,16 @@ class EpochStore:
         settings: dict[str, Any] = json.loads(found)
         return settings
 
-    def extend(self, sizes: Sequence[int]) -> None:
-        """Adds epochs of these sizes to those that are planned."""
+    def extend(self, sizes: Sequence[int], request: str | None = None) -> None:
+        """Adds epochs of these sizes to those that are planned; for the same request once."""
 
         def attempt(connection: Connection) -> None:
             settings = json.loads(connection.execute(select(study_table.c.settings)).scalar_one())
+            done = settings.setdefault("extensions", [])
+            if request in done:
+                return
+            if request is not None:
+                done.append(request)
             settings["sizes"] = [*settings["sizes"], *sizes]
             connection.execute(update(study_table).values(settings=json.dumps(settings)))
 

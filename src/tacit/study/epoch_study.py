@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tacit._typing import Floats
-from tacit.core import Budget, Ledger
+from tacit.core import Budget, Guarantee, Ledger
 from tacit.core.database import connect
 from tacit.core.ledger import measured_in
 from tacit.core.users import user_key
@@ -36,6 +36,7 @@ from tacit.policy import Policy, files
 from tacit.problem import Problem
 from tacit.progress import Progress, silent
 from tacit.study.baselines import baseline_facts, restored_baseline
+from tacit.study.epoch_reader import EpochReader
 from tacit.study.epoch_release import EpochReleases, request_of
 from tacit.study.epoch_store import EpochRow, EpochStore, NewEpoch
 from tacit.study.export import write_rounds
@@ -87,6 +88,7 @@ class EpochStudy(Study):
         self.ledger = Ledger.open(store.engine)
         self._rng: np.random.Generator | None = None
         self._laws: dict[int, EpochPlay] = {}
+        self._reader = EpochReader(store.engine)
 
     @classmethod
     def begin(
@@ -199,7 +201,7 @@ class EpochStudy(Study):
     @property
     def horizon(self) -> int:
         """The most rounds that can be asked. An epoch that was closed early gives none back."""
-        present = self._present
+        present = self._shown
         return present.end + sum(self.sizes[present.number :])
 
     @property
@@ -223,9 +225,14 @@ class EpochStudy(Study):
         return self._epochs.epochs()[-1]
 
     @property
+    def _shown(self) -> EpochRow:
+        """The same for those who only look: what is not needed is not read."""
+        return self._reader.rows()[-1]
+
+    @property
     def present_epoch(self) -> int:
         """The number of the epoch that is played now, or was played last."""
-        return self._present.number
+        return self._shown.number
 
     def warm(self, epoch: int) -> None:
         """Loads the law of an epoch, so that its first round need not wait for it."""
@@ -235,7 +242,7 @@ class EpochStudy(Study):
     @property
     def finished(self) -> bool:
         """Whether the last epoch that is planned was released."""
-        present = self._present
+        present = self._shown
         return present.released is not None and present.number >= len(self.sizes)
 
     @property
@@ -259,13 +266,12 @@ class EpochStudy(Study):
     @property
     def history(self) -> list[Epoch]:
         """Every epoch so far. Free: public and released facts only."""
-        asked = self.asked
-        return [self._about(row, asked) for row in self._epochs.epochs()]
+        return self._told(self._reader.rows())
 
     @property
     def present(self) -> Epoch:
         """The epoch that is played now, or was played last."""
-        return self._about(self._present, self.asked)
+        return self._told([self._shown])[0]
 
     @property
     def play(self) -> EpochPlay:
@@ -278,16 +284,32 @@ class EpochStudy(Study):
         does not depend on which rewards came."""
         if self.finished:
             return "the last epoch was released"
-        present = self._present
+        present = self._shown
         return "" if present.closed is not None else self._missing(present, self.asked, False)
 
-    def _about(self, row: EpochRow, asked: int) -> Epoch:
+    def _told(self, rows: Sequence[EpochRow]) -> list[Epoch]:
+        """Epochs with what is written about their laws and policies: no arrays are read."""
+        asked = self.asked
+        validations = self._epochs.settings().get("validations", {})
+        texts = self._reader.texts([row.number for row in rows])
+        kinds = ["validation" if str(row.number) in validations else "learning" for row in rows]
+        return [
+            self._about(row, asked, kind, *texts[row.number])
+            for row, kind in zip(rows, kinds, strict=True)
+        ]
+
+    def _about(
+        self,
+        row: EpochRow,
+        asked: int,
+        kind: str,
+        law: dict[str, Any],
+        policy: dict[str, Any] | None,
+    ) -> Epoch:
         about: dict[str, Any] = {}
-        terms = self._releases.validation(row.number)
-        kind = "learning" if terms is None else "validation"
-        if row.released is not None:
-            policy = self.policy_of(row.number)
-            about = released_facts(policy.facts, kind) | {"guarantee": str(policy.guarantee)}
+        if row.released is not None and policy is not None:
+            promise = Guarantee(**policy["guarantee"])
+            about = released_facts(policy["facts"], kind) | {"guarantee": str(promise)}
         return Epoch(
             number=row.number,
             size=row.size,
@@ -296,7 +318,7 @@ class EpochStudy(Study):
             opened=row.opened,
             closed=row.closed,
             released=row.released,
-            play=self._releases.law(row.number).description,
+            play=Shares(**law["shares"]).description,
             kind=kind,
             **about,
         )
@@ -311,7 +333,7 @@ class EpochStudy(Study):
     @property
     def state(self) -> StudyState:
         """Where the study stands: what is public, and nothing else."""
-        present = self._present
+        present = self._shown
         least = min(self.ledger.accounts(), key=lambda account: account.remaining)
         spent, left = least.texts(self.ledger.budget)
         budget = Budget(**self._settings["budget"])
@@ -416,14 +438,19 @@ class EpochStudy(Study):
         return ""
 
     def extend(
-        self, *, rounds: int, epochs: int | Sequence[int] = 1, progress: Progress = silent
+        self,
+        *,
+        rounds: int,
+        epochs: int | Sequence[int] = 1,
+        request: str | None = None,
+        progress: Progress = silent,
     ) -> None:
-        """Adds so many rounds in further epochs. Each person counts in one epoch, as before."""
+        """Adds so many rounds in further epochs. Each person counts in one epoch, as before. The
+        same `request` adds them once, however often it comes."""
         sizes = epoch_sizes(rounds, epochs)
+        self._epochs.extend(sizes, request)
         present = self._present
-        finished = self.finished
-        self._epochs.extend(sizes)
-        if finished:
+        if present.released is not None and present.number < len(self.sizes):
             self._open_next(present, progress)
 
     def validate(
