@@ -5,7 +5,11 @@
 
   // A page that waits for something looks again.
   var wait = body.getAttribute("data-wait");
-  if (wait) setTimeout(function () { location.reload(); }, 1000 * Number(wait));
+  function again() {
+    if (document.querySelector("[name=sure]:checked")) return; // somebody is about to confirm
+    location.reload();
+  }
+  if (wait) setTimeout(again, 1000 * Number(wait));
 
   // Long work: what the server sends as it goes on.
   document.querySelectorAll("[data-events]").forEach(function (box) {
