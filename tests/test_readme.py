@@ -146,7 +146,7 @@ def test_the_shell_lines_of_the_examples_run(
             assert done.exit_code == 0, done.output
             ran.append(line[1])
         else:
-            assert line == ["pip", "install", "."], line
+            assert line == ["pip", "install", ".[files]"], line
     assert ran == ["fit", "decide"]
 
 
