@@ -15,7 +15,7 @@ from tacit.decoder.context_law import (
     moments_given,
     with_usable_records,
 )
-from tacit.decoder.drift import CHANGED, MOST_RETAINED, RETENTIONS, Prior, over_epochs
+from tacit.decoder.drift import AS_LIKELY, CHANGED, MOST_RETAINED, RETENTIONS, Prior, over_epochs
 from tacit.decoder.evidence import Level, candidates
 from tacit.decoder.kinds import kinds
 from tacit.decoder.observations import (
@@ -101,8 +101,8 @@ class _Stacked:
             evidence = found
         return seen
 
-    def posterior(self, mean_square: float) -> Posterior:
-        return _posterior(self.design, self.best(), mean_square, self.prior)
+    def posterior(self, mean_square: float, prior: Prior | None = None) -> Posterior:
+        return _posterior(self.design, self.best(), mean_square, prior)
 
     def drifted(self, posterior: Posterior, passes: Sequence[ReleaseParts]) -> Posterior:
         """The posterior with the lambda between the last two epochs that explains the releases
@@ -119,19 +119,23 @@ class _Stacked:
         prior = Prior.of(kernel, posterior.scale, features.U, features.L)
         changed = replace(self, prior=prior)
         possible: Sequence[float] = [1.0]
+        known: Prior | None = prior
         if any(parts.surprising for parts in passes):
             possible = [each for each in RETENTIONS if each < MOST_RETAINED]
+            known = None  # what was learned without a change is wrong, kernel and scale included
         elif changed._expected_mean(passes).contradicted_by(passes[0]):
             possible = RETENTIONS
         tried = []
         for retention in possible:
             one = replace(changed, retentions=[*self.retentions[:-1], retention])
-            evidence = _evidence(self.design, one.seen(), prior)
+            evidence = _evidence(self.design, one.seen(), known)
             tried.append((evidence - (CHANGED if retention < 1.0 else 0.0), retention, one))
-        _, retention, changed = max(tried, key=lambda each: each[0])
+        best = max(evidence for evidence, _, _ in tried)
+        likely = [each for each in tried if each[0] >= best - (0.0 if known else AS_LIKELY)]
+        _, retention, changed = min(likely, key=lambda each: each[1])
         if all(each == 1.0 for each in changed.retentions):
             return posterior
-        return replace(changed.posterior(posterior.mean_square), retention=retention)
+        return replace(changed.posterior(posterior.mean_square, known), retention=retention)
 
     def _expected_mean(self, passes: Sequence[ReleaseParts]) -> ExpectedMean:
         """The mean reward of the last epoch, as the epochs before it expect it."""

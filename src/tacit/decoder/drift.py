@@ -9,8 +9,9 @@ another world. By symmetry theta = lambda theta' + sqrt(1 - lambda^2) N(0, v P),
 observed of earlier weights is an observation of the present ones, with a smaller response and more
 noise. The evidence of all released vectors says which `lambda` it was, at no privacy cost.
 
-Reward functions are draws from the same prior in every epoch: a world that became flat just when an
-epoch played nothing but good actions would explain that epoch, and forget all others.
+Unless residuals show clearly that the world is another one, reward functions are draws from the
+same prior in every epoch: a world that became flat just when an epoch played nothing but good
+actions would explain that epoch, and forget all others.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ RETENTIONS = (1.0, 0.99, 0.95, 0.85, 0.7, 0.4, 0.0)  # values of lambda that are
 MOST_RETAINED = 0.8  # where residuals say that the world has changed
 # A change of the world must explain the releases better than none by so many nats.
 CHANGED = 4.0
+# Where it is clear that the world has changed, more of it is forgotten than would explain the
+# releases best, if it explains them worse by less than so many nats.
+AS_LIKELY = 2.0
 
 
 @dataclass(frozen=True, eq=False)
