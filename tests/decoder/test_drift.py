@@ -158,16 +158,13 @@ def test_a_new_world_is_a_draw_from_the_prior_of_the_old_one(
     assert changed.scale == pytest.approx(policy.posterior.scale)
 
 
-def test_a_world_that_stays_earns_what_the_epochs_before_expect() -> None:
-    course = play_worlds([0.0, 0.0, 0.0])
-    for policy in course.policies[1:]:
-        passes = by_people(policy.releases)[-1]
-        off = replace(passes[0], sums=passes[0].sums._replace(mean=0.9 * passes[0].records))
-        expected = decoding.ExpectedMean(passes[0].mean, 1e-4)
-        rewards = replace(off, design=replace(off.design, residual=None))
-        assert expected.contradicted_by(rewards)
-        assert not decoding.ExpectedMean(0.9, 1e-4).contradicted_by(rewards)
-        assert not expected.contradicted_by(off), "residuals tell"
+def test_a_mean_reward_that_nobody_expected_is_a_change() -> None:
+    (parts,) = by_people(play_worlds([0.0, 0.0]).policy.releases)[-1]
+    rewards = replace(parts, design=replace(parts.design, residual=None))
+    high = replace(rewards, sums=rewards.sums._replace(mean=0.9 * rewards.records))
+    assert decoding.ExpectedMean(0.0, 1e-4).contradicted_by(high)
+    assert not decoding.ExpectedMean(0.9, 1e-4).contradicted_by(high)
+    assert not decoding.ExpectedMean(0.0, 1.0).contradicted_by(high), "little was known"
 
 
 def test_the_design_of_an_epoch_is_the_same_after_it_was_written_down() -> None:

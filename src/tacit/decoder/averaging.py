@@ -37,12 +37,15 @@ class Belief:
     evidence: float  # log density of the release
 
 
-def over_scales(K: Floats, M: Floats, z: Floats, level: Level, scales: Floats = SCALES) -> Belief:
+def over_scales(
+    K: Floats, M: Floats, z: Floats, level: Level, scales: Floats | None = None
+) -> Belief:
     """(l, g(U)) given z = a l + M g(U) + unit noise, averaged over scales v: g(U) ~ N(0, v K).
 
     With B = I + o a a' and B^-1/2 M K M' B^-1/2 = V diag(s) V', z has the covariance
     B^1/2 V diag(1 + v s) V' B^1/2 at scale v.
     """
+    scales = SCALES if scales is None else scales
     a = level.a
     o = level.variance
     size = float(a @ a)
