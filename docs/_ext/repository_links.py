@@ -15,7 +15,12 @@ ROOT = Path(__file__).parent.parent.parent
 PROOFS = "concepts/generated"
 LINK = re.compile(r"(?<=\]\()(?!https?:|#|mailto:)([^)\s#]+)(#[^)\s]*)?(?=\))")
 # Files of the repository that the site has as pages.
-PAGES = {"CONTRIBUTING.md": "project/contributing.md", "CHANGELOG.md": "project/changelog.md"}
+PAGES = {
+    "CONTRIBUTING.md": "project/contributing.md",
+    "CHANGELOG.md": "project/changelog.md",
+    "RELEASING.md": "project/releasing.md",
+    "SECURITY.md": "project/security.md",
+}
 
 
 def proofs() -> list[Path]:
