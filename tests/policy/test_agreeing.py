@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import tacit
 from mutation import Mutant, failure_under
@@ -16,6 +18,7 @@ from tacit.kernels import Kernel, Matern, Separable
 from tacit.numerics.engine import NUMPY
 from tacit.play.base import SAME, same_actions
 from tacit.policy.deciding import Decider
+from tacit.policy.line import top_of_quartic
 
 CONTEXTS = tacit.Mixed.of(age=(18, 95), gene=["G", "A"])
 ACTIONS = {
@@ -96,7 +99,6 @@ def plainly(decider: Decider, C: Floats) -> Floats:
     on_contexts: Kernel = plain.kernel.contexts
     plain.__dict__["on_actions"] = lambda A: on_actions(A, plain._landmarks[:, :at])
     plain.__dict__["on_contexts"] = lambda A: on_contexts(A, plain._landmarks[:, at:])
-    plain.__dict__["on_a_line"] = False
     return np.vstack([plain.decide(c[None]) for c in C])
 
 
@@ -109,16 +111,52 @@ def test_decisions_are_those_of_the_kernel_itself(name: str) -> None:
     assert np.allclose(decider.decide(C), expected, rtol=0, atol=SAME)
 
 
-def decide_one_number(tmp_path: Path) -> None:
-    test_decisions_are_those_of_the_kernel_itself("one number")
+@pytest.mark.parametrize("smoothness", [1.5, 2.5])
+def test_decisions_on_a_line_are_the_tops_of_their_scores(smoothness: float) -> None:
+    decider, _, C = committee(ACTIONS["one number"], Matern(smoothness, 0.4), 0.1)
+    everywhere = np.linspace(0.0, 1.0, 20_001)[:, None]
+    for c, x in zip(C, decider.decide(C), strict=True):
+        scores = decider._scores(np.tile(c, (len(everywhere), 1)))
+        top = scores.at(everywhere[None])[0].max()
+        assert decider._scores(c[None]).at(x[None, None])[0, 0] >= top - 1e-6
 
 
-def test_scores_of_the_wrong_candidates_are_seen(tmp_path: Path) -> None:
-    mutant = Mutant(
-        "both sides are the right one",
-        "tacit.policy.deciding._Scores.best_of_menu",
-        "np.maximum(number - 1, 0)",
-        "np.minimum(number + 1, last)",
-        decide_one_number,
-    )
-    failure_under(mutant, tmp_path)
+def decide_on_a_line(tmp_path: Path) -> None:
+    test_decisions_on_a_line_are_the_tops_of_their_scores(2.5)
+
+
+@pytest.mark.parametrize(
+    ("name", "where", "right", "wrong"),
+    [
+        (
+            "the window begins one candidate too late",
+            "tacit.policy.deciding._window",
+            "first[:, None] + np.arange(POINTS)",
+            "np.minimum(first[:, None] + 1 + np.arange(POINTS), menu.shape[1] - 1)",
+        ),
+        (
+            "the quartic's top is looked for on its other side",
+            "tacit.policy.line.top_of_quartic",
+            "t = t - slope",
+            "t = t + slope",
+        ),
+    ],
+)
+def test_tops_in_the_wrong_place_are_seen(
+    name: str, where: str, right: str, wrong: str, tmp_path: Path
+) -> None:
+    failure_under(Mutant(name, where, right, wrong, decide_on_a_line), tmp_path)
+
+
+@given(
+    top=st.floats(-0.4, 4.4),
+    bend=st.floats(0.01, 100.0),
+    skew=st.floats(-0.05, 0.05),
+    shift=st.floats(-5.0, 5.0),
+)
+def test_the_top_of_a_quartic_is_found(top: float, bend: float, skew: float, shift: float) -> None:
+    at = np.arange(5.0) - top
+    values = shift - bend * at**2 * (1.0 + skew * at)
+    best = np.array([values.argmax()])
+    expected = np.clip(top, 0.0, 4.0)
+    assert np.isclose(top_of_quartic(values[None], best)[0], expected, rtol=0.0, atol=1e-5)

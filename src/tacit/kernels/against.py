@@ -24,6 +24,8 @@ from tacit.kernels.pooled import Pooled
 from tacit.kernels.stationary import RBF, Matern, RationalQuadratic, Stationary
 
 OfPoints = Callable[[Any], Any]
+MOST_LEVELS = 16  # of labels that are looked up by a product
+SAME_LABEL = 1e-9  # as in `Categorical`
 
 
 def against(kernel: Kernel, B: Array) -> OfPoints:
@@ -57,7 +59,10 @@ def _stationary(kernel: Any, B: Floats) -> OfPoints:
         inner *= -2.0
         left[:, columns + 1] = 1.0
         r2 = left @ right
-        found: Floats = kernel.of_square(np.maximum(r2, 0.0, out=r2))
+        np.maximum(r2, 0.0, out=r2)
+        if isinstance(kernel, Matern):
+            return _matern(kernel.smoothness, np.sqrt(r2, out=r2))
+        found: Floats = kernel.of_square(r2)
         return found
 
     return of
@@ -100,16 +105,32 @@ def _scale(kernel: Stationary) -> Floats:
 
 
 def _categorical(kernel: Categorical, B: Floats) -> OfPoints:
-    columns = [column[None, :] for column in B.T.copy()]
+    parts = [_of_labels(kernel.similarity, column) for column in B.T.copy()]
+    return lambda A: reduce(imul, (of(A[:, i]) for i, of in enumerate(parts)))
 
-    def of(A: Floats) -> Floats:
-        result = np.ones((len(A), len(B)))
-        for i, column in enumerate(columns):
-            same = np.abs(A[:, i : i + 1] - column) < 1e-9
-            result *= kernel.similarity + (1.0 - kernel.similarity) * same
-        return result
 
-    return of
+def _of_labels(similarity: float, column: Floats) -> OfPoints:
+    """1 where labels are the same, and their similarity elsewhere, for one column."""
+    levels = np.unique(column)
+    if len(levels) > MOST_LEVELS:
+        return lambda a: similarity + (1.0 - similarity) * _same(a, column)
+    table = np.vstack(
+        [(1.0 - similarity) * _same(levels, column), np.full(len(column), similarity)]
+    )
+    return lambda a: _marks(a, levels) @ table
+
+
+def _marks(a: Floats, levels: Floats) -> Floats:
+    """Which of these levels each label is, and 1: a product with few rows is quicker than to
+    compare with every point."""
+    marks = np.ones((len(a), len(levels) + 1))
+    marks[:, :-1] = _same(a, levels)
+    return marks
+
+
+def _same(a: Floats, b: Floats) -> Floats:
+    """1 where labels are the same, and 0 elsewhere."""
+    return np.asarray(np.abs(a[:, None] - b[None, :]) < SAME_LABEL, dtype=np.float64)
 
 
 def _product(kernel: Product, B: Floats) -> OfPoints:
@@ -148,8 +169,9 @@ def _separable(kernel: Separable, B: Floats) -> OfPoints:
 def _pooled(kernel: Pooled, B: Floats) -> OfPoints:
     _, main, full = kernel.shares
     features = _cosines(tuple(column.levels for column in kernel.spectra))
-    weighted = kernel.cosine_weights[:, None] * features(B).T
-    constant = kernel.constant
+    # The constant is the weight of a feature that is 1 everywhere.
+    weighted = np.vstack([kernel.cosine_weights[:, None] * features(B).T, np.ones(len(B))])
+    weighted[-1] *= kernel.constant
     whole = against(kernel.full, B)
     alike = [
         (j, against(column.labels, B[:, j : j + 1]))
@@ -158,8 +180,7 @@ def _pooled(kernel: Pooled, B: Floats) -> OfPoints:
     ]
 
     def of(A: Floats) -> Floats:
-        result: Floats = features(A) @ weighted
-        result += constant
+        result: Floats = np.column_stack([features(A), np.ones(len(A))]) @ weighted
         for j, same in alike:
             result += main / len(kernel.spectra) * same(A[:, j : j + 1])
         if full:

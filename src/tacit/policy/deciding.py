@@ -1,4 +1,4 @@
-"""The best action for each context: the best of a menu of candidates, then uphill from there.
+"""The best action for each context: the best of a menu of candidates, and then beside it.
 
 Kernels and products are computed on an engine, on a GPU for example; what is left for NumPy has one
 number for each context and coordinate.
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 
 import numpy as np
+from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
 from tacit._typing import Array, Floats
@@ -18,6 +19,7 @@ from tacit.kernels import Kernel, Separable
 from tacit.kernels.against import against
 from tacit.numerics.engine import CPU_ROWS, Engine, to_numpy
 from tacit.play.base import SAME
+from tacit.policy.line import POINTS, first_of_window, top_of_quartic
 
 CELLS = 65_536  # kernel values computed at a time: what stays in a cache,
 FEWEST_ROWS = 32  # but for so many contexts at least;
@@ -103,18 +105,20 @@ class Decider:
 
     @cached_property
     def _reach(self) -> float:
-        """How far `_uphill` may lead, along each coordinate."""
+        """How far a decision may be from its candidate, along each coordinate."""
         if not self.actions.continuous:
             return 0.0
         if type(self.actions) is not Box:  # projections may lead anywhere
             return np.inf
+        if self.on_a_line:
+            return self._step
         return self._step * sum(0.25**i for i in range(REFINEMENTS))
 
     @cached_property
     def on_a_line(self) -> bool:
-        """Whether the candidates are evenly spaced, from end to end: those beside one of them are
-        then its first steps."""
-        return type(self.actions) is Box and self.actions.dimension == 1 and len(self.menu) > 1
+        """Whether the candidates are evenly spaced, from end to end, and enough for a quartic."""
+        line = type(self.actions) is Box and self.actions.dimension == 1
+        return line and len(self.menu) >= POINTS
 
     @cached_property
     def _step(self) -> float:
@@ -128,17 +132,29 @@ class Decider:
         return _JointScores(self, C, own)
 
     def _best(self, scores: _Scores) -> Floats:
-        best, value, sides = scores.best_of_menu()
+        menu = scores.on_menu()
+        best = to_numpy(self._engine.xp.argmax(menu, axis=1))
+        if self.actions.continuous and self.on_a_line:
+            return self._along(best, menu, scores)
         x = self.menu[best]
         if not self.actions.continuous:
             return x
-        return self._uphill(x, value, scores, sides)
+        return self._uphill(x, to_numpy(self._engine.xp.max(menu, axis=1)), scores)
 
-    def _uphill(
-        self, x: Floats, value: Floats, scores: _Scores, sides: tuple[Floats, Floats] | None
-    ) -> Floats:
+    def _along(self, best: NDArray[np.intp], menu: Array, scores: _Scores) -> Floats:
+        """On a line: the top of the quartic through the five candidates around the best one, if
+        that is better than the candidate."""
+        first = first_of_window(best, len(self.menu))
+        values = _window(menu, first)
+        near = best - first
+        top = (first + top_of_quartic(values, near)) / (len(self.menu) - 1.0)
+        x = top[:, None]
+        better = scores.at(x[None])[0] > values[np.arange(len(values)), near]
+        return np.where(better[:, None], x, self.menu[best])
+
+    def _uphill(self, x: Floats, value: Floats, scores: _Scores) -> Floats:
         """Moves each action along each coordinate to the top of the parabola through three points,
-        if that is better. `sides` are the scores of the first two, where they are known."""
+        if that is better."""
         n, d = x.shape
         rows = np.arange(n)
         project = self.actions.project_points
@@ -153,8 +169,7 @@ class Decider:
                 tries[1] = project(x - move)
                 tries[2] = project(x + move)
                 values[0] = value
-                values[1:3] = sides or scores.at(tries[1:3])
-                sides = None
+                values[1:3] = scores.at(tries[1:3])
                 shift = _top(values[1], value, values[2])
                 tries[3] = project(x + shift[:, None] * move)
                 values[3:] = scores.at(tries[3:])
@@ -202,6 +217,17 @@ def _top(left: Floats, middle: Floats, right: Floats) -> Floats:
     return np.minimum(np.maximum(shift, -1.0), 1.0)
 
 
+def _window(menu: Array, first: NDArray[np.intp]) -> Floats:
+    """Five scores of each row of a menu, the first of them by its number."""
+    columns = first[:, None] + np.arange(POINTS)
+    if isinstance(menu, np.ndarray):
+        return np.asarray(menu[np.arange(len(menu))[:, None], columns])
+    xp = array_namespace(menu)
+    flat = np.arange(len(columns))[:, None] * menu.shape[1] + columns
+    picked = xp.asarray(flat.reshape(-1), device=menu.device)
+    return to_numpy(xp.take(xp.reshape(menu, (-1,)), picked, axis=0)).reshape(columns.shape)
+
+
 class _Scores:
     """The mean rewards of actions for a chunk of contexts. `weights` are those of one reward
     function, or have a row for each context."""
@@ -221,22 +247,6 @@ class _Scores:
         """Of some actions for each context: of `(actions, contexts, coordinates)` those of
         `(actions, contexts)`."""
         raise AssertionError("abstract")
-
-    def best_of_menu(self) -> tuple[Floats, Floats, tuple[Floats, Floats] | None]:
-        """The number of the best candidate for each context, its score, and those of the candidates
-        beside it where they lie on a line."""
-        scores = self.on_menu()
-        if not isinstance(scores, np.ndarray):
-            best = self.engine.xp.argmax(scores, axis=1)
-            return to_numpy(best), to_numpy(self.engine.xp.max(scores, axis=1)), None
-        rows = np.arange(len(scores))
-        number = scores.argmax(axis=1)
-        sides = None
-        if self.decider.on_a_line:
-            last = scores.shape[1] - 1
-            left = scores[rows, np.maximum(number - 1, 0)]
-            sides = left, scores[rows, np.minimum(number + 1, last)]
-        return number, scores[rows, number], sides
 
 
 class _SeparableScores(_Scores):
