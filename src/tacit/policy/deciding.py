@@ -133,7 +133,7 @@ class Decider:
 
     def _best(self, scores: _Scores) -> Floats:
         menu = scores.on_menu()
-        best = to_numpy(self._engine.xp.argmax(menu, axis=1))
+        best = np.asarray(to_numpy(self._engine.xp.argmax(menu, axis=1)), dtype=np.intp)
         if self.actions.continuous and self.on_a_line:
             return self._along(best, menu, scores)
         x = self.menu[best]

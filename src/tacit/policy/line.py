@@ -31,7 +31,7 @@ def top_of_quartic(values: Floats, best: NDArray[np.intp]) -> Floats:
     most 1 away from it, and never beyond the ends. Where it is not bent downwards there, some
     place within these bounds."""
     s0, s1, s2, s3 = (values @ _SLOPE).T
-    t = best - float(MIDDLE)
+    t = best.astype(np.float64) - MIDDLE
     low = np.maximum(t - 1.0, -MIDDLE)
     high = np.minimum(t + 1.0, MIDDLE)
     for _ in range(NEWTON_STEPS):
