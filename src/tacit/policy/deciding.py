@@ -6,7 +6,7 @@ number for each context and coordinate.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -25,10 +25,12 @@ CELLS = 65_536  # kernel values computed at a time: what stays in a cache,
 FEWEST_ROWS = 32  # but for so many contexts at least;
 GPU_ROWS = 16_384  # contexts at a time on a GPU
 REFINEMENTS = 2
-# Where many reward functions are asked whether they choose an action, candidates near it are
-# compared with others up to so many times as far, and with one in so many of all.
-AROUND = 3.0
-FEW = 8
+# Where many reward functions are asked whether they choose an action, the candidates nearest to it
+# are compared with each other, and with one in so many of all; for so many contexts at a time.
+NEAREST = 24
+NEAREST_ON_A_LINE = 8
+FEW = 16
+ASKED = 64
 ROUNDING = 1e-10  # scores that are closer than this share of the largest are not told apart
 
 
@@ -71,37 +73,47 @@ class Decider:
     def agreeing(self, C: Floats, X: Floats, weights: Floats) -> Floats:
         """For each context the share of reward functions, a row of `weights` each, whose best
         action is that of `X`: what `decide` finds for each of them, with less work."""
-        owners = []
-        functions = []
-        for i, may in enumerate(self._may_choose(C, X, weights)):
-            functions.append(np.flatnonzero(may))
-            owners.append(np.full(len(functions[-1]), i))
-        owner = np.concatenate(owners)
-        if not len(owner):
-            return np.zeros(len(C))
-        chosen = self.decide(C[owner], weights[np.concatenate(functions)])
+        found = np.zeros(len(C))
+        for start in range(0, len(C), ASKED):
+            rows = slice(start, start + ASKED)
+            found[rows] = self._agreeing(C[rows], X[rows], weights)
+        return found
+
+    def _agreeing(self, C: Floats, X: Floats, weights: Floats) -> Floats:
+        if not isinstance(self.kernel, Separable):
+            owner, function = (each.ravel() for each in np.indices((len(C), len(weights))))
+            chosen = self.decide(C[owner], weights[function])
+        else:
+            parts = np.asarray(to_numpy(self.on_contexts(self._engine.put(C))))
+            owner, function = np.nonzero(self._may_choose(parts, X, weights))
+            chosen = self._decide_parts(parts, owner, weights[function])
         same = np.max(np.abs(chosen - X[owner]), axis=1, initial=0.0) < SAME
         return np.bincount(owner[same], minlength=len(C)) / len(weights)
 
-    def _may_choose(self, C: Floats, X: Floats, weights: Floats) -> Iterator[NDArray[np.bool_]]:
+    def _decide_parts(self, parts: Floats, owner: NDArray[np.intp], weights: Floats) -> Floats:
+        """Best actions for contexts by their kernels with the landmarks, each by a reward function
+        of its own."""
+        found = [np.empty((0, self.menu.shape[1]))]
+        for start in range(0, len(owner), self._rows):
+            rows = slice(start, start + self._rows)
+            part = self._engine.put(parts[owner[rows]] * weights[rows])
+            found.append(self._best(_SeparableScores(self, part)))
+        return np.vstack(found)
+
+    def _may_choose(self, parts: Floats, X: Floats, weights: Floats) -> NDArray[np.bool_]:
         """For each context, the reward functions for which some candidate within reach of its
-        action is as good as each of a few others. For all the rest one of those is better."""
-        if not isinstance(self.kernel, Separable):
-            yield from np.full((len(C), len(weights)), True)
-            return
-        for part, x in zip(to_numpy(self.on_contexts(self._engine.put(C))), X, strict=True):
-            distance = np.max(np.abs(self.menu - x), axis=1, initial=0.0)
-            near = np.flatnonzero(distance <= self._reach + SAME)
-            if FEW * len(near) >= len(self.menu):
-                yield np.full(len(weights), True)
-                continue
-            around = np.flatnonzero(distance <= AROUND * self._reach + SAME)
-            compared = np.vstack([self._menu_rows[near], self._menu_rows[around], self._few_rows])
-            compared *= part
-            scores = compared @ weights.T
-            reached = scores[: len(near)].max(axis=0, initial=-np.inf)
-            others = scores[len(near) :].max(axis=0)
-            yield reached >= others - ROUNDING * np.abs(scores).max()
+        action is as good as those around it and as a few others. For all the rest one of those is
+        better."""
+        distance = np.max(np.abs(self.menu - X[:, None, :]), axis=2, initial=0.0)
+        reached = distance <= self._reach + SAME
+        few = min(NEAREST_ON_A_LINE if self.on_a_line else NEAREST, len(self.menu))
+        nearest = np.argpartition(distance, few - 1, axis=1)[:, :few]
+        scores = (self._menu_rows[nearest] * parts[:, None, :]) @ weights.T
+        others = (self._few_rows * parts[:, None, :]) @ weights.T
+        best = np.maximum(scores.max(axis=1), others.max(axis=1))
+        scores[~np.take_along_axis(reached, nearest, axis=1)] = -np.inf
+        may = scores.max(axis=1) >= best - ROUNDING * np.abs(best).max()
+        return np.asarray(may | (reached.sum(axis=1) > few)[:, None])
 
     @cached_property
     def _reach(self) -> float:
@@ -128,7 +140,7 @@ class Decider:
     def _scores(self, C: Floats, weights: Floats | None = None) -> _Scores:
         own = self._weights if weights is None else self._engine.put(weights)
         if isinstance(self.kernel, Separable):
-            return _SeparableScores(self, C, own)
+            return _SeparableScores(self, self.on_contexts(self._engine.put(C)) * own)
         return _JointScores(self, C, own)
 
     def _best(self, scores: _Scores) -> Floats:
@@ -229,15 +241,12 @@ def _window(menu: Array, first: NDArray[np.intp]) -> Floats:
 
 
 class _Scores:
-    """The mean rewards of actions for a chunk of contexts. `weights` are those of one reward
-    function, or have a row for each context."""
+    """The mean rewards of actions for a chunk of contexts."""
 
-    def __init__(self, decider: Decider, C: Floats, weights: Array) -> None:
+    def __init__(self, decider: Decider, contexts: int) -> None:
         self.decider = decider
         self.engine = decider._engine
-        self.landmarks = decider._landmarks
-        self.weights = weights
-        self.C = self.engine.put(C)
+        self.contexts = contexts  # how many there are
 
     def on_menu(self) -> Array:
         """Of every candidate for every context, `(contexts, candidates)`."""
@@ -250,13 +259,12 @@ class _Scores:
 
 
 class _SeparableScores(_Scores):
-    """k_X(x, u) k_C(c, u): all candidates by one matrix product with the menu's kernel."""
+    """k_X(x, u) k_C(c, u): all candidates by one matrix product with the menu's kernel.
+    `context_part` is k_C(c, u) times the weight of u, a row for each context."""
 
-    def __init__(self, decider: Decider, C: Floats, weights: Array) -> None:
-        super().__init__(decider, C, weights)
-        # Many reward functions in one context, as `Decider.agreeing` has them: computed once.
-        one = self.C[:1] if weights.ndim == 2 and bool((self.C[:1] == self.C).all()) else self.C
-        self._context_part = decider.on_contexts(one) * weights
+    def __init__(self, decider: Decider, context_part: Array) -> None:
+        super().__init__(decider, context_part.shape[0])
+        self._context_part = context_part
 
     def on_menu(self) -> Array:
         return self._context_part @ self.decider.menu_kernel
@@ -269,11 +277,17 @@ class _SeparableScores(_Scores):
 
 
 class _JointScores(_Scores):
-    """Any other kernel: evaluated point by point."""
+    """Any other kernel: evaluated point by point. `weights` are those of one reward function, or
+    have a row for each context."""
+
+    def __init__(self, decider: Decider, C: Floats, weights: Array) -> None:
+        super().__init__(decider, len(C))
+        self.weights = weights
+        self.C = self.engine.put(C)
 
     def on_menu(self) -> Array:
         menu = self.engine.put(self.decider.menu)
-        rows = range(self.C.shape[0])
+        rows = range(self.contexts)
         return self.engine.xp.stack([self._mean(menu, i) for i in rows])
 
     def at(self, X: Floats) -> Floats:
@@ -293,19 +307,19 @@ class _JointScores(_Scores):
         return self._kernel_rows(xp.concat([menu, contexts], axis=1)) @ weights
 
     def _kernel_rows(self, points: Array) -> Array:
-        return self.decider.kernel(points, self.landmarks)
+        return self.decider.kernel(points, self.decider._landmarks)
 
 
 class _MeanScores(_Scores):
     """The same on average over the contexts: one row."""
 
     def __init__(self, scores: _Scores) -> None:
-        super().__init__(scores.decider, to_numpy(scores.C), scores.weights)
+        super().__init__(scores.decider, 1)
         self._each = scores
 
     def on_menu(self) -> Array:
         return self.engine.xp.mean(self._each.on_menu(), axis=0, keepdims=True)
 
     def at(self, X: Floats) -> Floats:
-        everywhere = np.broadcast_to(X, (len(X), self.C.shape[0], X.shape[2]))
+        everywhere = np.broadcast_to(X, (len(X), self._each.contexts, X.shape[2]))
         return np.mean(self._each.at(everywhere), axis=1, keepdims=True)
