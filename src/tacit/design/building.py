@@ -12,6 +12,7 @@ from tacit.core import Budget
 from tacit.design.choices import choose_landmarks, default_rank, most_levels, tune
 from tacit.design.features import Features, Moments
 from tacit.design.options import DesignOptions
+from tacit.design.pooling import pooled_problem, prior_precision
 from tacit.design.public import PublicPoints, largest_influence, moments_over, second_moment
 from tacit.design.tuning import influence_quantile
 from tacit.numerics import linalg
@@ -42,20 +43,20 @@ def assemble(
     rng: Rng,
     options: DesignOptions,
     progress: Progress,
-    spectrum: tuple[Floats, Floats] | None = None,
+    moment: Floats | None = None,
     residual: Residual | None = None,
 ) -> Assembly:
     """The parts of a design whose pass spends `budget`.
 
-    `spectrum` are eigenvalues and eigenvectors of E[phi phi'], estimated unless they are known;
-    `residual` is what records add instead of their rewards.
+    `moment` is E[phi phi'], estimated unless it is known; `residual` is what records add instead of
+    their rewards.
     """
     points = PublicPoints(problem, options.public_points, rng)
     on = engine(options.device)
     progress("choosing tau and landmarks", 0, 2)
     tau = options.tau
     if tau is None:
-        tau = tune(problem, horizon, budget, options, rng)
+        tau = tune(pooled_problem(problem, options.pooling), horizon, budget, options, rng)
     progress("choosing tau and landmarks", 1, 2)
     landmarks = options.landmarks
     if landmarks is None:
@@ -64,12 +65,9 @@ def assemble(
     features = Features.on(problem.k, landmarks)
     progress("choosing tau and landmarks", 2, 2)
 
-    if spectrum is None:
-        spectrum = linalg.eigh(second_moment(features, points, on, progress))
-    d, V = spectrum
-    scale = np.sqrt(horizon * np.maximum(d, 0.0) + tau)
-    # The symmetric root has no free signs: the same coins give the same design on every machine.
-    A = (V / scale) @ V.T
+    if moment is None:
+        moment = second_moment(features, points, on, progress)
+    A = _whitening(moment, horizon, tau, prior_precision(features, options.pooling))
     clip = options.clip
     if clip is None:
         clip = influence_quantile(features(points.take(CLIP_POINTS)) @ A.T)
@@ -80,3 +78,13 @@ def assemble(
     if problem.generator is not None:
         sample = problem.draw_contexts(GENERATOR_SAMPLE, rng)
     return Assembly(features, A, float(tau), float(clip), moments, sample)
+
+
+def _whitening(moment: Floats, horizon: int, tau: float, precision: Floats | None) -> Floats:
+    """A = (T E[phi phi'] + tau P^-1)^(-1/2). The symmetric root has no free signs: the same coins
+    give the same design on every machine."""
+    if precision is None:
+        d, V = linalg.eigh(moment)
+        return (V / np.sqrt(horizon * np.maximum(d, 0.0) + tau)) @ V.T
+    d, V = linalg.eigh(horizon * moment + tau * precision)
+    return (V / np.sqrt(np.maximum(d, tau / len(d)))) @ V.T

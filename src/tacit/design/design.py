@@ -24,6 +24,7 @@ from tacit.design.earlier import Earlier
 from tacit.design.features import Features, KernelMap, Moments, shrinkage
 from tacit.design.layout import Layout
 from tacit.design.options import DesignOptions, require_rounds
+from tacit.design.pooling import Weights, choose_pooling, prior_precision
 from tacit.design.public import public_total
 from tacit.design.release import Release
 from tacit.errors import InputError
@@ -72,6 +73,7 @@ class Design:
     cohort: Cohort | None = None  # the people that it was made for; None for any
     earlier: tuple[Earlier, ...] = ()  # epochs of other people before these
     generator_sample: Floats | None = None  # contexts drawn from the problem's generator
+    pooling: Weights | None = None  # of the prior that it whitens for; None for the kernel's own
     simulated: bool = False  # something that it was made from is marked as not private
 
     @classmethod
@@ -102,6 +104,8 @@ class Design:
         if budget.pure or options.plain:
             passes = 1  # a pure budget pays for no release; a plain one says too little to go on
         own = pass_budget(budget, passes)
+        if not (budget.pure or options.plain or options.pooling):
+            options = replace(options, pooling=choose_pooling(problem, horizon, budget.gaussian))
         parts = assemble(problem, horizon, own, _generator(rng), options, progress)
         return cls(
             problem=problem,
@@ -112,6 +116,7 @@ class Design:
             unit=unit,
             max_weight=float(options.max_weight or 1.0),
             passes_left=passes - 1,
+            pooling=_weights(options.pooling),
             **parts._asdict(),
         )
 
@@ -133,7 +138,7 @@ class Design:
         passes_left = self.passes_left - 1 if planned else 0
         share = self.layout.context_share
         options = replace(options, landmarks=self.features.U, context_share=share)
-        options = replace(options, max_weight=self.max_weight)
+        options = replace(options, max_weight=self.max_weight, pooling=self.pooling)
         parts = assemble(
             self.problem,
             self.horizon,
@@ -141,7 +146,7 @@ class Design:
             _generator(rng),
             options,
             progress,
-            self.spectrum,
+            self.second_moment,
             residual,
         )
         layout = choose_layout(self.problem, self.features.U, budget, options, last=not passes_left)
@@ -181,6 +186,7 @@ class Design:
             landmarks=self.features.U,
             context_share=self.layout.context_share,
             public_points=points,
+            pooling=choose_pooling(problem, horizon, budget.gaussian),
         )
         parts = assemble(problem, horizon, budget, coins, options, progress, residual=residual)
         return replace(
@@ -195,6 +201,7 @@ class Design:
             previous=(),
             cohort=cohort,
             earlier=earlier,
+            pooling=_weights(options.pooling),
             **parts._asdict(),
         )
 
@@ -239,10 +246,13 @@ class Design:
         return Encoding(size=self.layout.size, horizon=self.horizon)
 
     @property
-    def spectrum(self) -> tuple[Floats, Floats]:
-        """Eigenvalues and eigenvectors of E[phi phi'], from A = (T E[phi phi'] + tau I)^(-1/2)."""
+    def second_moment(self) -> Floats:
+        """E[phi phi'], from A = (T E[phi phi'] + tau P^-1)^(-1/2)."""
         w, V = linalg.eigh(self.whitening)
-        return (w**-2.0 - self.tau) / self.horizon, V
+        precision = prior_precision(self.features, self.pooling)
+        if precision is None:
+            return (V * (w**-2.0 - self.tau)) @ V.T / self.horizon
+        return ((V * w**-2.0) @ V.T - self.tau * precision) / self.horizon
 
     # -- what a record adds ------------------------------------------------------------------------
 
@@ -389,6 +399,7 @@ class Design:
             "max_weight": self.max_weight,
             "context_share": self.layout.context_share,
             "arm_share": self.layout.arm_share,
+            "pooling": self.pooling,
             "plain": not self.layout.square_share,
             "residual": residual and residual.facts(),
             "private": self.private,
@@ -471,6 +482,7 @@ class Design:
             unit=facts["unit"],
             max_weight=facts.get("max_weight", 1.0),
             passes_left=facts["passes_left"],
+            pooling=_weights(facts.get("pooling")),  # earlier versions had none
             residual=residual,
             previous=previous,
             generator_sample=sample,
@@ -491,6 +503,13 @@ def _under(arrays: dict[str, Floats], prefix: str) -> dict[str, Floats]:
         for name, array in arrays.items()
         if name.startswith(prefix)
     }
+
+
+def _weights(pooling: Any) -> Weights | None:
+    if pooling is None:
+        return None
+    common, main, full = (float(weight) for weight in pooling)
+    return common, main, full
 
 
 def _generator(rng: Any) -> np.random.Generator:

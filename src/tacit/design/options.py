@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from tacit._typing import Floats
 from tacit.errors import InputError
+from tacit.kernels.pooled import checked_weights
 from tacit.numerics.engine import Engine
 
 # Expected standard deviations of the reward function and of rewards around it, in units of half
@@ -30,6 +32,7 @@ class DesignOptions:
     | `signal` | a guess of the standard deviation of the reward function, in half reward ranges |
     | `noise` | a guess of the standard deviation of rewards around it, in the same unit |
     | `max_weight` | of a record of a log with propensities: rarer actions count with this weight |
+    | `pooling` | weights of a pooled kernel's parts that the design is made for; by the budget |
     | `plain` | release USCA's own statistic and nothing else, in one pass |
     | `seed` | of the design's public coins; drawn by the operating system otherwise |
     | `device` | where products are computed: "cuda" for a GPU, NumPy otherwise |
@@ -46,6 +49,7 @@ class DesignOptions:
     signal: float = SIGNAL
     noise: float = NOISE
     max_weight: float | None = None
+    pooling: Sequence[float] | None = None
     plain: bool = False
     seed: int | None = None
     device: str | Engine | None = None
@@ -71,6 +75,8 @@ class DesignOptions:
                 f"context_share must be in [0, 0.9), got {self.context_share!r}: it is a share of "
                 "the budget."
             )
+        if self.pooling is not None:
+            object.__setattr__(self, "pooling", checked_weights(self.pooling))
         if self.max_weight is not None and not 1 <= self.max_weight < np.inf:
             raise InputError(
                 f"max_weight must be at least 1, got {self.max_weight!r}: an action that is played "

@@ -60,7 +60,7 @@ class Pooled(Kernel):
                 f"Pooled takes a kernel, got {self.kernel!r}: pass for example Matern(2.5, 0.5)."
             )
         if self.weights is not None:
-            object.__setattr__(self, "weights", _checked(self.weights))
+            object.__setattr__(self, "weights", checked_weights(self.weights))
         if self.levels is not None:
             object.__setattr__(self, "levels", tuple(int(n) for n in self.levels))
 
@@ -168,7 +168,8 @@ class Pooled(Kernel):
         return tuple(self.levels)
 
 
-def _checked(weights: Sequence[float]) -> tuple[float, ...]:
+def checked_weights(weights: Sequence[float]) -> tuple[float, ...]:
+    """Three weights, scaled to add up to 1."""
     found = tuple(weights)
     if len(found) != 3 or not all(finite(w) and w >= 0 for w in found) or not sum(found) > 0:
         raise InputError(
