@@ -349,9 +349,9 @@ def one_record() -> None:
 def test_a_score_that_looks_at_others_would_be_seen(tmp_path: Any) -> None:
     mutant = Mutant(
         "every score looks at one record",
-        "tacit.evaluation.scoring.Scorer.scores",
+        "tacit.evaluation.scoring.Scorer.weighed",
         "found = np.column_stack(columns)",
-        "found = np.column_stack(columns) + 50.0 * y[7]",
+        "found = np.column_stack(columns) + 50.0 * rounds.y[7]",
         one_record,
     )
     failure_under(mutant, tmp_path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,7 @@ from tacit.core.contribution import Encoding
 from tacit.domains.records import sees_batches
 from tacit.errors import InputError
 from tacit.evaluation.candidates import Candidate, find_model
-from tacit.evaluation.choosing import choose_width, window_errors
+from tacit.evaluation.choosing import choose_width, widths, window_errors
 from tacit.evaluation.estimates import Estimate
 from tacit.evaluation.evaluation import Evaluation, Subgroup
 from tacit.evaluation.groups import Groups, find_groups
@@ -77,19 +77,20 @@ class EvaluationDesign:
         encoding = Encoding(size=3 * len(candidates) * parts, horizon=records)
         noise = release_event(encoding, budget).scale / encoding.bound / records
         C = public_contexts(problem, model)
-        known = None if model is None else (model, C)
-        width = options.window
-        if width is None:
-            width = choose_width(candidates, problem.actions, known, records, noise, baseline)
-        window = Window(problem.actions, width)
         ratio = options.max_weight if propensity else None
+        window = Window(problem.actions, options.window or widths(problem.actions)[0])
         scorer = Scorer(problem, candidates, window, (), model, problem.law, ratio)
-        bounds, cut = public_bounds(scorer, C, options.max_weight)
-        scorer = Scorer(problem, candidates, window, bounds, model, problem.law, ratio)
-        layout = Layout(bounds, baseline)
+        scorer, cut = _bounded(scorer, C, options.max_weight)
+        if options.window is None and problem.actions.continuous:
+            known = None if model is None else (model, C)
+            noises = Layout(scorer.bounds, baseline).noises(records, noise)
+            width = choose_width(candidates, problem.actions, known, records, noises, baseline)
+            scorer = replace(scorer, window=Window(problem.actions, width))
+            scorer, cut = _bounded(scorer, C, options.max_weight)
+        layout = Layout(scorer.bounds, baseline)
         errors = [0.0] * (2 * len(candidates) - 1)
         if model is not None:
-            errors = window_errors(candidates, window, model, C, baseline)
+            errors = window_errors(candidates, scorer.window, model, C, baseline)
         mix = layout.mix(records, noise, centred=True)
         group_mix = None
         if groups is not None:
@@ -236,6 +237,12 @@ class EvaluationDesign:
         if self.group_mix is not None:
             mixes.append(np.round(self.group_mix.matrix, 9).tobytes())
         return hashlib.sha256(text.encode() + b"".join(mixes)).hexdigest()[:16]
+
+
+def _bounded(scorer: Scorer, C: Floats, most: float) -> tuple[Scorer, Floats]:
+    """The scorer with bounds for its window, and the shares of contexts whose weights are cut."""
+    bounds, cut = public_bounds(scorer, C, most)
+    return replace(scorer, bounds=bounds), cut
 
 
 def _counts(usable: float, records: int) -> dict[str, Any]:

@@ -19,7 +19,7 @@ import numpy as np
 from tacit._typing import Floats
 from tacit.evaluation.estimates import Estimate
 from tacit.evaluation.scoring import Bounds
-from tacit.evaluation.shape import Mix, best_mix
+from tacit.evaluation.shape import Mix, answer_noise, best_mix
 
 MOST_CASES = 400
 CHECKED = 20_000  # random cases by which the length of the longest record is measured
@@ -99,6 +99,14 @@ class Layout:
         mix = best_mix(self.cases(rng, MOST_CASES), np.array(asked), centred)
         checked = mix.rows(self.cases(rng, CHECKED, steps=21))
         return mix.scaled(MARGIN / float(np.linalg.norm(checked, axis=1).max()))
+
+    def noises(self, records: int, noise: float) -> Floats:
+        """The standard deviations of the privacy noise in all values, then in the differences of
+        all others from the baseline."""
+        eye = np.eye(self.size)
+        answers = [*eye[: self.policies], *(eye[j] - eye[self.baseline] for j in self.others)]
+        covariance = answer_noise(self.mix(records, noise, centred=True), np.array(answers))
+        return noise * np.sqrt(np.diag(covariance))
 
     def _largest_apart(self, j: int) -> float:
         """|u_j - u_b| is at most this: both see the same reward, so that their residuals hardly

@@ -67,6 +67,24 @@ class Bounds:
         return max(self.high, self.low + self.weight * (y - self.low + self.down))
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Predicted:
+    """Rounds with what is decided and predicted in them. Private.
+
+    `expected` is the prediction at the action that was played; `chosen` and `at` hold for each rule
+    its actions (NaN where it fails) and the predictions there.
+    """
+
+    X: Floats
+    C: Floats
+    y: Floats
+    ratio: Floats
+    usable: NDArray[np.bool_]
+    expected: Floats
+    chosen: list[Floats]
+    at: list[Floats]
+
+
 @dataclass(frozen=True, eq=False)
 class Scorer:
     """Turns rounds into psi. All of it is public.
@@ -87,6 +105,10 @@ class Scorer:
         self, X: Floats, C: Floats, y: Floats, p: Floats | None
     ) -> tuple[Floats, NDArray[np.bool_]]:
         """psi of each round and policy, and which rounds can be used. Rounds that cannot have 0."""
+        return self.weighed(self.predicted(X, C, y, p))
+
+    def predicted(self, X: Floats, C: Floats, y: Floats, p: Floats | None) -> Predicted:
+        """Decisions and predictions in these rounds: what does not depend on the window."""
         usable = _finite(np.hstack([X, C, y[:, None]]))
         ratio = np.ones(len(y))
         if self.max_ratio is not None:
@@ -99,39 +121,45 @@ class Scorer:
             X = self.problem.actions.project_points(X)
         C = self.problem.contexts.project_points(C)
         y = np.where(usable, y, 0.0)
-        expected = predictions(self.model, X, C)
+        contexts = self.problem.contexts
+        chosen = []
+        at = []
+        for rule in self._rules:
+            actions = rule.actions(C, contexts)
+            chosen.append(actions)
+            at.append(predictions(self.model, _centres(actions), C))
+        return Predicted(X, C, y, ratio, usable, predictions(self.model, X, C), chosen, at)
+
+    def weighed(self, rounds: Predicted) -> tuple[Floats, NDArray[np.bool_]]:
+        """psi of each round and policy, and which rounds can be used."""
+        decided = iter(zip(rounds.chosen, rounds.at, strict=True))
         columns = []
         for candidate, bounds in zip(self.candidates, self.bounds, strict=True):
-            psi = np.zeros(len(y))
+            psi = np.zeros(len(rounds.y))
             for rule in candidate.rules:
-                psi = psi + rule.share * self._score(rule, bounds, X, C, y, ratio, expected)
+                if rule.uniform:
+                    score = np.minimum(rounds.ratio, bounds.weight) * rounds.y
+                else:
+                    score = self._score(bounds, rounds, *next(decided))
+                psi = psi + rule.share * score
             columns.append(np.clip(psi, bounds.least(-1.0), bounds.most(1.0)))
         found = np.column_stack(columns)
-        usable = usable & _finite(found)
+        usable = rounds.usable & _finite(found)
         return np.where(usable[:, None], found, 0.0), usable
 
-    def _score(
-        self,
-        rule: Rule,
-        bounds: Bounds,
-        X: Floats,
-        C: Floats,
-        y: Floats,
-        ratio: Floats,
-        expected: Floats,
-    ) -> Floats:
-        """psi of one rule."""
-        if rule.uniform:
-            return np.minimum(ratio, bounds.weight) * y
-        chosen = rule.actions(C, self.problem.contexts)
-        known = _finite(chosen)
-        centres = np.where(known[:, None], chosen, 0.5)
-        weights = np.minimum(self._inverse(centres, C) * ratio, bounds.weight)
-        w = np.where(self.window.inside(X, centres), weights, 0.0)
-        at = predictions(self.model, centres, C)
+    @property
+    def _rules(self) -> list[Rule]:
+        """Those of all policies that decide."""
+        return [rule for each in self.candidates for rule in each.rules if not rule.uniform]
+
+    def _score(self, bounds: Bounds, rounds: Predicted, chosen: Floats, at: Floats) -> Floats:
+        """psi of one rule, for its actions and what is predicted of them."""
+        centres = _centres(chosen)
+        weights = np.minimum(self._inverse(centres, rounds.C) * rounds.ratio, bounds.weight)
+        w = np.where(self.window.inside(rounds.X, centres), weights, 0.0)
         height = np.clip(at, bounds.low, bounds.high)
-        m = height + np.clip(expected - at, -bounds.down, bounds.up)
-        return np.where(known, height + w * (y - m), np.nan)
+        m = height + np.clip(rounds.expected - at, -bounds.down, bounds.up)
+        return np.where(_finite(chosen), height + w * (rounds.y - m), np.nan)
 
     def _inverse(self, centres: Floats, C: Floats) -> Floats:
         law = None if self.max_ratio is not None else self.law
@@ -210,6 +238,11 @@ def _largest_weight(scorer: Scorer, centres: Floats, C: Floats, most: float) -> 
     known = inverse[np.isfinite(inverse)]
     largest = float(min(known.max(initial=1.0), most * usual))
     return largest, float(np.mean(~(inverse <= largest * (1 + 1e-9))))
+
+
+def _centres(chosen: Floats) -> Floats:
+    """Of windows; somewhere, where a rule has no action."""
+    return np.where(_finite(chosen)[:, None], chosen, 0.5)
 
 
 def _finite(rows: Floats) -> NDArray[np.bool_]:
