@@ -27,8 +27,8 @@ class AdaSSP(Ridge):
 
         lambda = max(0, sigma_G sqrt(d log(2 d^2 / 0.05)) - (lambda_min, less its own noise)).
 
-    The algorithm and its constants as far as they are known here from later descriptions (the
-    paper's own text could not be looked up). Departures: noise is calibrated in zCDP for a round
+    The paper's text could not be looked up: the algorithm and its constants are written from what
+    is known of it, and were not compared. Departures: noise is calibrated in zCDP for a round
     that is replaced, where the paper composes (epsilon / 3, delta / 3) mechanisms for one that is
     added or removed; to lambda the ridge s^2 / v is added, so that without privacy this is
     ridge regression and not least squares; as many principal features as the noise of sum phi y

@@ -23,9 +23,9 @@ class BoostedAdaSSP(AdaSSP):
         theta += H^-1 (Phi'r + noise - ridge theta).
 
     Each round takes back a part of the shrinkage that H's large ridge causes. The rounds share the
-    third of the budget that AdaSSP has for sum phi y. Of the paper the abstract and the authors'
-    published settings were known here (100 rounds, clip 1, no shrinkage of the steps), not its
-    text. Departures, besides those of AdaSSP: the number of rounds; the term `ridge theta`, the
+    third of the budget that AdaSSP has for sum phi y. The paper could not be read; its
+    settings were looked up in the authors' published code (100 rounds, clip 1, constant steps).
+    Departures, besides those of AdaSSP: the number of rounds; the term `ridge theta`, the
     gradient of the ridge's penalty, with which the rounds approach ridge regression instead of
     least squares (without privacy the first round reaches it).
     """

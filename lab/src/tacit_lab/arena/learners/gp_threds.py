@@ -32,12 +32,12 @@ class GPThreDS(Learner):
     over public contexts and what contexts do counted as noise, and decides for the same action
     whoever comes. It belongs beside `best-fixed`.
 
-    Abstract and introduction of the paper were read, its algorithm was not: tests, halving and the
-    threshold follow what is known of it. Departures, known or likely: regions are halves of the
-    menu at the median of their widest coordinate, not cubes of a grid; a walk down the tree that
-    never goes back up, where the paper's random walk does (a region that passed by mistake has no
-    half that passes); the threshold from the bounds, not by halving an interval; 2 standard
-    deviations; one posterior of all rounds.
+    The paper's abstract and the opening of its introduction were read, its algorithm was not:
+    tests, halving and the threshold follow what is known of it. Departures, known or likely:
+    regions are halves of the menu at the median of their widest coordinate, not cubes of a grid; a
+    walk down the tree that never goes back up, where the paper's random walk does (a region that
+    passed by mistake has no half that passes); the threshold from the bounds, not by halving an
+    interval; 2 standard deviations; one posterior of all rounds.
     """
 
     name: ClassVar[str] = "GP-ThreDS"

@@ -23,8 +23,8 @@ class IGPUCB(GPUCB):
     1, theorem 2). It has no contexts: the maximum is over the actions for the context that came, as
     Krause and Ong do. Chosen here: B = 1, which is less than the norm of most functions of the
     arena, since nobody tells it; delta = 0.1; for gamma, the largest gain of any t - 1 points, that
-    of the points played, log det(I + K / lambda) / 2, which bounds the same probability (the
-    paper's theorem 1); Nystroem features on at most 200 landmarks; a decision by the mean.
+    of the points played, log det(I + K / lambda) / 2, as is usual (that the bound holds with it was
+    not checked in the paper); Nystroem features on at most 200 landmarks; a decision by the mean.
     """
 
     name: ClassVar[str] = "IGP-UCB"

@@ -49,9 +49,10 @@ class Shrinking(MenuLearner):
 
     This is the shrinking of the domain that `uniform-posterior` leaves out. The paper has no
     contexts; with them, actions are ruled out context by context. Chosen here: bounds of 2 standard
-    deviations, 4 epochs whose lengths double (the paper starts with short ones, which would say
-    nothing under the noise of the private learners that share this), prior variance 0.1, Nystroem
-    features on at most 200 landmarks, a decision by the posterior mean of all rounds.
+    deviations, 4 epochs whose lengths double (few, because short ones would say nothing under the
+    noise of the private learners that share this; the paper's lengths were not looked up), prior
+    variance 0.1, Nystroem features on at most 200 landmarks, a decision by the posterior mean of
+    all rounds.
     """
 
     name: ClassVar[str] = "Random exploration, shrinking"
