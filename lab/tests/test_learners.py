@@ -16,6 +16,7 @@ from tacit._typing import Floats
 from tacit_lab.arena.learners import LEARNERS
 from tacit_lab.arena.learners.batched import Batched, batch_sizes
 from tacit_lab.arena.learners.linear import LinearUCB
+from tacit_lab.arena.learners.menu import UniformPlay
 from tacit_lab.arena.learners.posterior import PRIOR
 from tacit_lab.arena.learners.uniform_posterior import UniformPosterior
 from tacit_lab.arena.measure import yardstick
@@ -26,6 +27,7 @@ NOT_EQUAL = {"tacit", "tacit-once", "tacit-epochs", "tacit-pure", "usca"}
 FLOORS = {"uniform", "best-fixed"}
 PRIVATE = [name for name, kind in LEARNERS.items() if kind.counterpart is not None]
 LINEAR = [name for name, kind in LEARNERS.items() if issubclass(kind, LinearUCB)]
+UNIFORM = {name for name, kind in LEARNERS.items() if issubclass(kind, UniformPlay)}
 
 studies: dict[Any, Any] = {}
 
@@ -76,20 +78,30 @@ def test_every_row_of_the_literature_is_here() -> None:
         "tacit-epochs",
         "tacit-pure",
         "usca",
+        "kernel-projected",
+        "linear-weighted",
         "linucb-tree",
         "gpucb-jdp",
+        "adassp",
+        "adassp-boosted",
+        "sgd-ridge",
         "linear-agents",
         "bo-final",
         "gpucb-outsourced",
         "gpucb-private-rewards",
+        "kernel-projected-local",
         "linear-local",
         "linear-shuffled",
         "fts-private",
         "uniform-posterior",
+        "ridge",
         "gpucb",
+        "igpucb",
         "batched",
+        "shrinking",
         "linucb",
         "fts",
+        "gp-threds",
         "uniform",
         "best-fixed",
     }
@@ -115,7 +127,8 @@ def test_without_privacy_every_action_played_is_the_counterparts(name: str) -> N
     assert np.array_equal(played(name, math.inf)[1], played(counterpart, math.inf)[1])
 
 
-@pytest.mark.parametrize("name", sorted(set(PRIVATE) - {*NOT_EQUAL, "bo-final"}))
+# Uniform play is the same with and without privacy, and so is GP-UCB with a private last word.
+@pytest.mark.parametrize("name", sorted(set(PRIVATE) - {*NOT_EQUAL, *UNIFORM, "bo-final"}))
 def test_privacy_changes_what_is_played(name: str) -> None:
     assert not np.array_equal(played(name, 1.0)[1], played(name, math.inf)[1])
 
@@ -166,7 +179,18 @@ def test_without_privacy_linear_learners_solve_the_ridge_regression_of_their_rou
 
 
 @pytest.mark.parametrize(
-    "name", ["linucb-tree", "gpucb-jdp", "linear-agents", "linear-shuffled", "bo-final"]
+    "name",
+    [
+        "linucb-tree",
+        "gpucb-jdp",
+        "linear-agents",
+        "linear-shuffled",
+        "bo-final",
+        "linear-weighted",
+        "adassp",
+        "adassp-boosted",
+        "sgd-ridge",
+    ],
 )
 def test_a_huge_epsilon_decides_almost_as_none_at_all(name: str) -> None:
     assert error_rate(played(name, 1e5, 100)[0]) < 0.05
@@ -178,7 +202,8 @@ def test_noise_that_outweighs_the_gram_matrix_still_leaves_a_decision() -> None:
 
 
 def test_deciding_twice_releases_once() -> None:
-    for name in ("tacit", "linucb-tree", "linear-agents", "linear-shuffled", "fts-private"):
+    released = ("tacit", "linucb-tree", "linear-agents", "linear-shuffled", "fts-private", "adassp")
+    for name in (*released, "adassp-boosted", "sgd-ridge", "kernel-projected", "linear-weighted"):
         learner, _ = played(name, 1.0, horizon=50)
         C = np.linspace(0, 1, 7)[:, None]
         assert np.array_equal(learner.decide(C), learner.decide(C)), name
@@ -205,7 +230,10 @@ def test_the_number_of_features_follows_the_noise() -> None:
     assert sizes[0] == 4 < sizes[1] < sizes[2] == 32
 
 
-@pytest.mark.parametrize("name", ["gpucb", "linucb", "uniform-posterior", "batched", "fts"])
+@pytest.mark.parametrize(
+    "name",
+    ["gpucb", "igpucb", "linucb", "uniform-posterior", "ridge", "batched", "shrinking", "fts"],
+)
 def test_references_without_privacy_find_the_best_actions(name: str) -> None:
     assert error_rate(played(name, math.inf, 200)[0]) < (0.2 if name == "fts" else 0.03)
     assert error_rate(played("uniform", math.inf)[0]) > 0.3

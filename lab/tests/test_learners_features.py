@@ -110,6 +110,10 @@ def test_a_menu_has_the_same_features_as_its_points(kernel: object) -> None:
             assert np.allclose(
                 phi.on_menu(menu, at), phi(pairs(menu, at[None])), rtol=0, atol=1e-12
             )
+        several = np.array([[0.2], [0.9], [0.4]])
+        assert np.allclose(
+            phi.on_menu(menu, several), phi(pairs(menu, several)), rtol=0, atol=1e-12
+        )
 
 
 def records() -> tuple[Floats, Floats]:

@@ -6,6 +6,7 @@ public coins: the kernel, the domain, and points that the learner draws itself.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 
 import numpy as np
@@ -17,10 +18,12 @@ from tacit.kernels import Kernel, Separable
 from tacit.numerics import linalg
 from tacit.problem import Problem
 from tacit_lab.arena.learners.menu import pairs
+from tacit_lab.arena.learners.posterior import PRIOR
 
 POOL = 4096  # public points that landmarks are chosen from and moments are taken over
 LANDMARKS = 200  # at most
 TOLERANCE = 1e-4  # the mean residual of the kernel at which fewer are enough
+MOST = 32  # features of linear learners, where noise does not call for fewer
 
 
 class Map(ABC):
@@ -33,15 +36,16 @@ class Map(ABC):
     def raw(self, points: Floats) -> Floats:
         """The features, as long as they come."""
 
-    def raw_menu(self, menu: Floats, context: Floats) -> Floats:
-        """The same for every action of a menu in one context, where that can be had faster."""
-        return self.raw(pairs(menu, context[None, :]))
+    def raw_menu(self, menu: Floats, contexts: Floats) -> Floats:
+        """The same for every action of a menu in each context, where that can be had faster."""
+        return self.raw(pairs(menu, contexts))
 
     def __call__(self, points: Floats) -> Floats:
         return clipped(self.raw(points), 1.0)
 
-    def on_menu(self, menu: Floats, context: Floats) -> Floats:
-        return clipped(self.raw_menu(menu, context), 1.0)
+    def on_menu(self, menu: Floats, contexts: Floats) -> Floats:
+        """The features of `pairs(menu, contexts)`; or of a menu in one context."""
+        return clipped(self.raw_menu(menu, np.atleast_2d(contexts)), 1.0)
 
 
 class Landmarks(Map):
@@ -57,15 +61,16 @@ class Landmarks(Map):
     def raw(self, points: Floats) -> Floats:
         return np.asarray(self.k(points, self.U) @ self.B)
 
-    def raw_menu(self, menu: Floats, context: Floats) -> Floats:
-        """A separable kernel needs the menu's part once, and one row for the context."""
+    def raw_menu(self, menu: Floats, contexts: Floats) -> Floats:
+        """A separable kernel needs the menu's part once, and one row for each context."""
         if not isinstance(self.k, Separable):
-            return super().raw_menu(menu, context)
+            return super().raw_menu(menu, contexts)
         if self._menu is None or self._menu[0] is not menu:
             self._menu = menu, self.k.actions(menu, self.U[:, : self.k.at])
         _, at_actions = self._menu
-        at_context = self.k.contexts(context[None, :], self.U[:, self.k.at :])
-        return np.asarray((at_actions * at_context) @ self.B)
+        at_contexts = self.k.contexts(contexts, self.U[:, self.k.at :])
+        products = at_actions * at_contexts[:, None, :]
+        return np.asarray(products.reshape(-1, len(self.U)) @ self.B)
 
 
 def nystroem(
@@ -75,7 +80,12 @@ def nystroem(
     kernel."""
     pool = problem.public_points(POOL, rng)
     chosen, _ = pivots(problem.k, pool, most=most, tolerance=tolerance, rng=rng)
-    features = Features.on(problem.k, pool[chosen])
+    return spanned(problem, pool[chosen])
+
+
+def spanned(problem: Problem, U: Floats) -> Landmarks:
+    """The projection onto the span of the kernel at the points U."""
+    features = Features.on(problem.k, U)
     inverse = linalg.solve_lower(features.L, np.eye(features.rank))
     return Landmarks(problem.k, features.U, inverse.T)
 
@@ -94,3 +104,9 @@ def principal(problem: Problem, rng: Rng, most: int, floor: float = 0.0) -> Land
     size = min(most, max(4, heavy), len(weight))
     heaviest = V[:, ::-1][:, :size]  # eigenvalues come in increasing order
     return Landmarks(problem.k, phi.U, phi.B @ heaviest)
+
+
+def lightest(sigma: float, horizon: int) -> float:
+    """The mean square below which a feature is left out, where its sum of T responses gets noise of
+    this size: with mean square m the sum is about T m sqrt(v), and noise may be twice that."""
+    return sigma / (2.0 * horizon * math.sqrt(PRIOR))

@@ -38,8 +38,13 @@ class GPUCB(FeatureLearner):
 
     def ask(self, context: Floats) -> Floats:
         Phi = self.phi.on_menu(self.menu, context)
-        scores = self.posterior.mean(Phi) + WIDTH * self.posterior.std(Phi)
+        scores = self.posterior.mean(Phi) + self.width * self.posterior.std(Phi)
         return self.answer(context, Phi, scores)
+
+    @property
+    def width(self) -> float:
+        """The standard deviations of optimism in this round."""
+        return WIDTH
 
     def tell(self, context: Floats, action: Floats, reward: float) -> None:
         self.posterior.add(self.features_of(context, action), self.observe(reward))

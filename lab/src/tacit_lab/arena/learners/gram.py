@@ -16,7 +16,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from tacit._typing import Floats
+from tacit._typing import Floats, Rng
+from tacit_lab.arena.mechanisms import gaussian
 
 Indices = np.ndarray[tuple[int, ...], np.dtype[np.intp]]
 SENSITIVITY = 3.0 / math.sqrt(2.0)
@@ -57,3 +58,10 @@ def shift_for(sigma: float, size: int) -> float:
     about sigma sqrt(2 size), give or take sigma.
     """
     return 2.0 * sigma * (math.sqrt(2.0 * size) + 2.0)
+
+
+def noisy_gram(G: Floats, sigma: float, rng: Rng) -> Floats:
+    """The matrix with noise of this standard deviation in each of its packed entries."""
+    size = len(G)
+    packed = gaussian(packed_size(size) - size, sigma, rng)
+    return G + unpack(np.concatenate([packed, np.zeros(size)]), size)[0]

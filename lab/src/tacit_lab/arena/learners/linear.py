@@ -11,13 +11,11 @@ from scipy import linalg
 
 from tacit._typing import Floats, Rng
 from tacit_lab.arena.learners.featured import FeatureLearner
-from tacit_lab.arena.learners.features import Map, principal
+from tacit_lab.arena.learners.features import MOST, Map, lightest, principal
 from tacit_lab.arena.learners.gpucb import WIDTH
 from tacit_lab.arena.learners.gram import contribution, packed_size, shift_for, unpack
 from tacit_lab.arena.learners.posterior import PRIOR
 from tacit_lab.arena.protocol import Setting
-
-MOST = 32  # features, where noise does not call for fewer
 
 
 class LinearUCB(FeatureLearner):
@@ -31,9 +29,7 @@ class LinearUCB(FeatureLearner):
 
     def __init__(self, setting: Setting, rng: Rng) -> None:
         super().__init__(setting, rng)
-        # A feature of mean square m gives u about T m sqrt(v). It is left out where the noise is
-        # more than twice that.
-        self.phi = self.features(self.last_sigma / (2.0 * setting.horizon * math.sqrt(PRIOR)))
+        self.phi = self.features(lightest(self.last_sigma, setting.horizon))
         self.size = self.phi.size
         self._factor: Floats | None = None  # lower, of V
         self._theta = np.zeros(self.size)
