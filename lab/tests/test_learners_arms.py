@@ -13,7 +13,8 @@ from scipy import stats
 
 from learner_studies import mean_reward, setting
 from tacit._typing import Floats
-from tacit_lab.arena.learners.arms import SENSITIVITY, UCB, AdaCUCB, AdaPUCB, PrivateUCB
+from tacit_lab.arena.learners.arms import UCB
+from tacit_lab.arena.learners.arms_private import SENSITIVITY, AdaCUCB, AdaPUCB, PrivateUCB
 from tacit_lab.arena.learners.arms_shuffled import ArmElimination, ArmsShuffled
 from tacit_lab.arena.learners.in_batches import ArmLearner, InBatches
 from tacit_lab.arena.mechanisms import noise_rho
@@ -55,7 +56,7 @@ def means_moved(kind: type[PrivateUCB], first: list[float], other: float) -> Flo
             one.learn(np.zeros(len(episode), dtype=np.intp), one.observe(episode))
             means.append(one.means[0])
         found.append(means)
-    return np.abs(np.subtract(*found))
+    return np.abs(np.subtract(found[0], found[1]))
 
 
 class Remembers(AdaPUCB):

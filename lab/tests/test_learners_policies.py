@@ -16,13 +16,12 @@ from scipy import stats
 from learner_studies import error_rate, mean_reward, setting
 from tacit._typing import Floats
 from tacit_lab.arena.learners.in_batches import InBatches
-from tacit_lab.arena.learners.policies import (
+from tacit_lab.arena.learners.policies import PolicyElimination, core_set
+from tacit_lab.arena.learners.policies_private import (
     SENSITIVITY,
     PoliciesLocal,
     PoliciesPrivate,
     PoliciesShuffled,
-    PolicyElimination,
-    core_set,
 )
 from tacit_lab.arena.mechanisms import noise_rho
 
@@ -50,7 +49,7 @@ def first_batch(kind: type[PolicyElimination], person: tuple[float, float] | Non
     C = np.random.default_rng([1, 0]).random((HORIZON, 1))
     if person is not None:
         C[9] = person[0]
-    played = []
+    played: list[Floats] = []
     while not kept:
         c = C[len(played)]
         x = one.ask(c)

@@ -13,13 +13,9 @@ from scipy import stats
 
 from learner_studies import rounds, setting, told
 from tacit._typing import Floats
-from tacit_lab.arena.learners import robin
-from tacit_lab.arena.learners.robin import (
-    ALONE,
-    FEATURES,
-    RELEASES,
-    ROUNDS,
-    Robin,
+from tacit_lab.arena.learners import winsorised
+from tacit_lab.arena.learners.robin import ALONE, FEATURES, RELEASES, ROUNDS, Robin
+from tacit_lab.arena.learners.winsorised import (
     clipped_sum,
     private_range,
     range_scores,
@@ -104,8 +100,8 @@ def test_releases_spend_the_budget_and_no_more(monkeypatch: pytest.MonkeyPatch) 
         spent.append(sensitivity**2 / (2 * sigma**2))
         return sigma
 
-    monkeypatch.setattr(robin, "gumbel", draw)
-    monkeypatch.setattr(robin, "gaussian_sigma", scale)
+    monkeypatch.setattr(winsorised, "gumbel", draw)
+    monkeypatch.setattr(winsorised, "gaussian_sigma", scale)
     X, C, y = rounds(60)
     one = told(Robin(setting(60), np.random.default_rng(5)), X, C, y)
     one.decide(C[:2])

@@ -7,7 +7,8 @@ generator (`tacit_lab.arena.mechanisms`), so what an arena run puts out is not p
 
 from __future__ import annotations
 
-from tacit_lab.arena.learners.arms import UCB, AdaCUCB, AdaPUCB
+from tacit_lab.arena.learners.arms import UCB
+from tacit_lab.arena.learners.arms_private import AdaCUCB, AdaPUCB
 from tacit_lab.arena.learners.arms_shuffled import ArmElimination, ArmsShuffled
 from tacit_lab.arena.learners.batched import Batched
 from tacit_lab.arena.learners.bo_final import BOFinal
@@ -25,11 +26,11 @@ from tacit_lab.arena.learners.linear_local import LinearLocal
 from tacit_lab.arena.learners.linear_shuffled import LinearShuffled
 from tacit_lab.arena.learners.linear_silos import LinearSilos
 from tacit_lab.arena.learners.linucb_tree import LinUCBTree
-from tacit_lab.arena.learners.policies import (
+from tacit_lab.arena.learners.policies import PolicyElimination
+from tacit_lab.arena.learners.policies_private import (
     PoliciesLocal,
     PoliciesPrivate,
     PoliciesShuffled,
-    PolicyElimination,
 )
 from tacit_lab.arena.learners.robin import FederatedGreedy, Robin
 from tacit_lab.arena.learners.tacit_epochs import TacitEpochs

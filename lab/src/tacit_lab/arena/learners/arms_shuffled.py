@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from tacit._typing import Floats, Rng
-from tacit_lab.arena.learners.arms import SENSITIVITY
-from tacit_lab.arena.learners.in_batches import ArmLearner, Labels
+from tacit_lab.arena.learners.arms_private import SENSITIVITY
+from tacit_lab.arena.learners.in_batches import ArmLearner, Labels, label_sums
 from tacit_lab.arena.mechanisms import gaussian, gaussian_sigma, noise_rho
 from tacit_lab.arena.protocol import Setting
 
@@ -47,7 +47,7 @@ class ArmElimination(ArmLearner):
 
     def learn(self, labels: Labels, rewards: Floats) -> None:
         arms = np.unique(labels)
-        self.sums += self.release(np.bincount(labels, rewards, self.arms), arms)
+        self.sums += self.release(label_sums(labels, rewards, self.arms), arms)
         self.counts += np.bincount(labels, minlength=self.arms)
         self.batches[arms] += 1
         self.times *= 2

@@ -13,6 +13,13 @@ from tacit_lab.arena.protocol import Learner, Setting
 Labels = np.ndarray[tuple[int, ...], np.dtype[np.intp]]
 
 
+def label_sums(labels: Labels, rewards: Floats, labels_in_all: int) -> Floats:
+    """The sum of the rewards of each label; 0 for a label that was not played."""
+    sums = np.zeros(labels_in_all)
+    np.add.at(sums, labels, rewards)
+    return sums
+
+
 class InBatches(Learner):
     """Names a label for each round of a batch (an arm, a policy) before it begins, and learns from
     the batch's rewards after it ends. A round's action depends on its label and its own context

@@ -1,4 +1,4 @@
-"""Elimination of policies in batches: stochastic linear bandits with and without privacy."""
+"""Elimination of policies in batches: a stochastic linear bandit."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from scipy import linalg
 from tacit._typing import Floats, Rng
 from tacit_lab.arena.learners.features import principal
 from tacit_lab.arena.learners.gpucb import WIDTH
-from tacit_lab.arena.learners.in_batches import InBatches, Labels
+from tacit_lab.arena.learners.in_batches import InBatches, Labels, label_sums
 from tacit_lab.arena.learners.menu import CONTEXTS, MenuLearner
 from tacit_lab.arena.learners.posterior import PRIOR, Posterior
-from tacit_lab.arena.mechanisms import gaussian, gaussian_sigma, laplaces, noise_rho
 from tacit_lab.arena.protocol import Setting
 
-SENSITIVITY = 2.0  # of a sum of rewards in [-1, 1]
 POLICIES = 256
 FEATURES = 8
 PUBLIC = 512  # contexts over which a policy's features are averaged
@@ -88,13 +86,14 @@ class PolicyElimination(InBatches, MenuLearner):
 
     def _policy_features(self, contexts: Floats) -> Floats:
         Phi = self._menu_features(contexts)
-        chosen = np.argmax(Phi @ self.thetas.T, axis=1)  # (contexts, policies)
+        scores = self.thetas @ Phi.transpose(0, 2, 1)  # (contexts, policies, menu)
+        chosen = np.argmax(scores, axis=2)
         return np.asarray(Phi[np.arange(len(Phi))[:, None], chosen].mean(axis=0))
 
     def learn(self, labels: Labels, rewards: Floats) -> None:
         played = np.unique(labels)
         n = np.bincount(labels, minlength=POLICIES)[played]
-        sums = self.release(np.bincount(labels, rewards, POLICIES)[played])
+        sums = self.release(label_sums(labels, rewards, POLICIES)[played])
         std = np.sqrt(self.reward_variance() / n + self.sum_variance() / n**2)
         self.posterior.add_all(self.g[played] / std[:, None], sums / n / std)
         mean = self.posterior.mean(self.g[self.alive])
@@ -127,73 +126,3 @@ def core_set(G: Floats) -> tuple[Labels, Floats]:
         shares[worst] += step
     core = np.flatnonzero(shares)
     return core, shares[core]
-
-
-class PoliciesPrivate(PolicyElimination):
-    """The same, with Laplace noise of scale 2 / epsilon in the sum of each policy and batch. A
-    reward is in one sum; pure, so delta is not used.
-
-    The paper protects rewards from whoever sees all actions, and has no contexts at first; its
-    journal version says that it holds for contexts of a known law, by the reduction that
-    `PolicyElimination` is. There a context leaves its person through their own action and reward
-    only, since policies are judged by public features; so others learn of a person what one reward
-    in one noisy sum tells, and context and reward are protected together. Where the law of contexts
-    is wrong, decisions are worse and privacy is not. Verified: abstracts and introduction. From
-    memory: batches that grow geometrically, a core set in each, noise in the sums; the paper's
-    noise and widths could not be read.
-    """
-
-    name: ClassVar[str] = "Private policy elimination"
-    source: ClassVar[str] = (
-        "Hanna, Girgis, Fragouli, Diggavi 2024, "
-        "Differentially Private Stochastic Linear Bandits: (Almost) for Free"
-    )
-    protects: ClassVar[str] = "context and reward"
-    trust: ClassVar[str] = "central"
-    counterpart: ClassVar[str | None] = "policy-elimination"
-
-    def sum_variance(self) -> float:
-        return 2.0 * (SENSITIVITY / self.setting.epsilon) ** 2
-
-    def release(self, sums: Floats) -> Floats:
-        return sums + laplaces(len(sums), self.setting.epsilon, SENSITIVITY, self.rng)
-
-
-class PoliciesLocal(PoliciesPrivate):
-    """The local model of the same paper: each user is told a policy, acts by it at home and sends
-    the reward with Laplace noise of scale 2 / epsilon; the action stays at home. Pure."""
-
-    name: ClassVar[str] = "Local policy elimination"
-    trust: ClassVar[str] = "local"
-
-    def reward_variance(self) -> float:
-        return super().reward_variance() + 2.0 * (SENSITIVITY / self.setting.epsilon) ** 2
-
-    def sum_variance(self) -> float:
-        return 0.0
-
-    def observe(self, rewards: Floats) -> Floats:
-        noise = laplaces(len(rewards), self.setting.epsilon, SENSITIVITY, self.rng)
-        return super().observe(rewards) + noise
-
-    def release(self, sums: Floats) -> Floats:
-        return sums
-
-
-class PoliciesShuffled(PoliciesPrivate):
-    """The shuffled model of the same paper: the server sees the noisy sums and nothing else. As in
-    `LinearShuffled`, each has the Gaussian noise that it needs, of which every user adds a share;
-    this takes secure summation, where the paper's users are shuffled."""
-
-    name: ClassVar[str] = "Shuffled policy elimination"
-    trust: ClassVar[str] = "shuffled"
-
-    @property
-    def sigma(self) -> float:
-        return gaussian_sigma(SENSITIVITY, noise_rho(self.setting))
-
-    def sum_variance(self) -> float:
-        return self.sigma**2
-
-    def release(self, sums: Floats) -> Floats:
-        return sums + gaussian(len(sums), self.sigma, self.rng)
