@@ -15,10 +15,10 @@ from scipy import stats
 
 from learner_studies import error_rate, mean_reward, setting
 from tacit._typing import Floats
+from tacit_lab.arena.learners.arms_private import SENSITIVITY
 from tacit_lab.arena.learners.in_batches import InBatches
 from tacit_lab.arena.learners.policies import PolicyElimination, core_set
 from tacit_lab.arena.learners.policies_private import (
-    SENSITIVITY,
     PoliciesLocal,
     PoliciesPrivate,
     PoliciesShuffled,

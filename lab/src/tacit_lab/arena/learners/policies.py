@@ -17,7 +17,7 @@ from tacit_lab.arena.learners.posterior import PRIOR, Posterior
 from tacit_lab.arena.protocol import Setting
 
 POLICIES = 256
-FEATURES = 8
+FEATURES = 16
 PUBLIC = 512  # contexts over which a policy's features are averaged
 
 
@@ -29,7 +29,7 @@ class PolicyElimination(InBatches, MenuLearner):
     A batch plays a core of the policies that are left, nearly G-optimal, and the sum of each one's
     rewards is kept; then a policy goes whose upper bound is below the best lower bound. Batches
     double. The last decision is greedy by the posterior mean of theta, for each context. Chosen
-    here: the policies; 8 principal features; bounds of 2 standard deviations, as in GP-UCB; a first
+    here: the policies; 16 principal features; bounds of 2 standard deviations, as in GP-UCB; a first
     batch in which the noise of a sum is no larger than its sampling error, of half the rounds at
     most.
     """
