@@ -29,9 +29,9 @@ class PolicyElimination(InBatches, MenuLearner):
     A batch plays a core of the policies that are left, nearly G-optimal, and the sum of each one's
     rewards is kept; then a policy goes whose upper bound is below the best lower bound. Batches
     double. The last decision is greedy by the posterior mean of theta, for each context. Chosen
-    here: the policies; 16 principal features; bounds of 2 standard deviations, as in GP-UCB; a first
-    batch in which the noise of a sum is no larger than its sampling error, of half the rounds at
-    most.
+    here: the policies; 16 principal features; bounds of 2 standard deviations, as in GP-UCB; a
+    first batch in which the noise of a sum is no larger than its sampling error, of half the rounds
+    at most.
     """
 
     name: ClassVar[str] = "Policy elimination"
