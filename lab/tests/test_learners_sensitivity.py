@@ -25,13 +25,23 @@ from tacit_lab.arena.learners.gpucb_private_rewards import GPUCBPrivateRewards
 from tacit_lab.arena.learners.gram import SENSITIVITY, contribution, packed_size, unpack
 from tacit_lab.arena.learners.linear import LinearUCB
 from tacit_lab.arena.learners.linear_agents import LinearAgents
+from tacit_lab.arena.learners.linear_greedy import LinearLocalGreedy
 from tacit_lab.arena.learners.linear_local import LinearLocal
 from tacit_lab.arena.learners.linear_shuffled import LinearShuffled
+from tacit_lab.arena.learners.linear_silos import LinearSilos
 from tacit_lab.arena.learners.linucb_tree import LinUCBTree
 from tacit_lab.arena.mechanisms import noise_rho
 from tacit_lab.arena.protocol import Learner
 
-LINEAR: list[type[LinearUCB]] = [LinUCBTree, GPUCBJDP, LinearAgents, LinearLocal, LinearShuffled]
+LINEAR: list[type[LinearUCB]] = [
+    LinUCBTree,
+    GPUCBJDP,
+    LinearAgents,
+    LinearSilos,
+    LinearLocal,
+    LinearLocalGreedy,
+    LinearShuffled,
+]
 wild = st.floats(-1e6, 1e6)
 
 
@@ -100,10 +110,10 @@ def test_linear_learners_spend_no_more_than_their_budget(kind: type[LinearUCB]) 
         noisy = one.tree
         nodes = noisy.levels
         assert nodes == 11
-    if kind is LinearAgents:
+    if issubclass(kind, LinearAgents):
         noisy = one.trees[0]
         nodes = noisy.levels
-        assert nodes == 3
+        assert nodes == (5 if kind is LinearSilos else 3)
     sigma = noisy.sigma
     spent = nodes * SENSITIVITY**2 / (2 * sigma**2)
     assert 0.99 * noise_rho(one.setting) <= spent <= noise_rho(one.setting) * (1 + 1e-9)
@@ -123,13 +133,6 @@ def test_a_linear_learner_that_forgets_to_clip_rewards_is_caught(
     monkeypatch.setattr("tacit_lab.arena.learners.gram.min", lambda _, y: y, raising=False)
     monkeypatch.setattr("tacit_lab.arena.learners.gram.max", lambda _, y: y, raising=False)
     assert linear_move(LinearLocal, REPLACED[3]) > SENSITIVITY
-
-
-class SharedOnly(LinearAgents):
-    """Agents that do not look at their own rounds until these are shared."""
-
-    def released(self) -> tuple[Floats, float]:
-        return self.shared, self._sigma
 
 
 def person_move(kind: type[LinearAgents]) -> float:
@@ -152,8 +155,8 @@ def test_replacing_a_person_moves_what_an_agent_shares_further_than_its_noise_as
     assert person_move(LinearAgents) > 2.0 * SENSITIVITY
 
 
-def test_agents_that_play_by_what_is_shared_alone_do_not_have_this_leak() -> None:
-    assert 0 < person_move(SharedOnly) <= SENSITIVITY * (1 + 1e-9)
+def test_silos_that_play_by_what_is_shared_alone_do_not_have_this_leak() -> None:
+    assert 0 < person_move(LinearSilos) <= SENSITIVITY * (1 + 1e-9)
 
 
 def linear_noise(kind: type[Learner]) -> tuple[Floats, float]:

@@ -29,6 +29,12 @@ def noise_rho(setting: Setting) -> float:
     return setting.budget.gaussian if setting.private else math.inf
 
 
+def mixed_rho(setting: Setting) -> float:
+    """The rho that releases of any kind may add up to, for learners that release more than Gaussian
+    sums; infinite where there is no privacy."""
+    return setting.budget.zcdp if setting.private else math.inf
+
+
 def gaussian_sigma(sensitivity: float, rho: float) -> float:
     """The standard deviation of Gaussian noise for a statistic of this L2 sensitivity: 0 where rho
     is infinite."""
@@ -45,9 +51,15 @@ def gaussian(shape: int | tuple[int, ...], sigma: float, rng: Rng) -> Floats:
 
 def laplace(epsilon: float, sensitivity: float, rng: Rng) -> float:
     """One draw of Laplace noise for pure epsilon; 0 where epsilon is infinite."""
+    return float(laplaces(1, epsilon, sensitivity, rng)[0])
+
+
+def laplaces(size: int, epsilon: float, sensitivity: float, rng: Rng) -> Floats:
+    """Independent draws of Laplace noise, each of scale sensitivity / epsilon; all 0 where epsilon
+    is infinite."""
     if math.isinf(epsilon):
-        return 0.0
-    return float(rng.laplace(0.0, sensitivity / epsilon))
+        return np.zeros(size)
+    return rng.laplace(0.0, sensitivity / epsilon, size=size)
 
 
 def gumbel(shape: tuple[int, ...], epsilon: float, sensitivity: float, rng: Rng) -> Floats:

@@ -41,7 +41,8 @@ class LinearAgents(LinearUCB):
     counterpart: ClassVar[str | None] = "linucb"
 
     def __init__(self, setting: Setting, rng: Rng) -> None:
-        self.meetings = min(MEETINGS, setting.horizon) if setting.private else setting.horizon
+        self.setting = setting
+        self.meetings = self.schedule()
         self.every = math.ceil(setting.horizon / self.meetings)
         super().__init__(setting, rng)
         size = packed_size(self.size)
@@ -49,6 +50,11 @@ class LinearAgents(LinearUCB):
         self.shared = np.zeros(size)
         self.own = np.zeros((AGENTS, size))  # PRIVATE to each agent
         self.round = 0
+
+    def schedule(self) -> int:
+        """How often agents meet. Public, and known before the first round."""
+        horizon = self.setting.horizon
+        return min(MEETINGS, horizon) if self.setting.private else horizon
 
     def _tree(self, size: int) -> Tree:
         return Tree(size, self.meetings, SENSITIVITY, noise_rho(self.setting), self.rng)
@@ -58,11 +64,17 @@ class LinearAgents(LinearUCB):
         return self._tree(1).sigma * math.sqrt(AGENTS)
 
     def collect(self, row: Floats) -> None:
+        self.add(row)
+        self.renew()
+
+    def add(self, row: Floats) -> bool:
+        """One more round of the agent whose turn it is, and whether it ended in a meeting."""
         self.own[self.round % AGENTS] += row
         self.round += 1
-        if self.round % self.every == 0:
+        due = self.round % self.every == 0
+        if due:
             self.meet()
-        self.renew()
+        return due
 
     def meet(self) -> None:
         """Every agent adds its rounds to its tree, and shares the tree's noisy sum."""
