@@ -20,7 +20,9 @@ RUNS: list[Run] = []
 def pytest_collect_file(file_path: Path, parent: Any) -> Any:
     if file_path.suffix != ".md" or "generated" in file_path.parts:
         return None
-    if not any(each.kind in ("python", "console") for each in blocks_of(file_path.read_text())):
+    if not any(
+        each.kind in ("python", "console", "text") for each in blocks_of(file_path.read_text())
+    ):
         return None
     return Page.from_parent(parent, path=file_path)
 

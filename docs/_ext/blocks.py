@@ -16,7 +16,10 @@
 | `<!-- not executed: REASON -->` above a block | is not executed |
 | `<!-- setup`, lines of Python, `-->` | executed, and not shown |
 
-Every other `python` or `console` block is executed: there is no way to forget one.
+Every other `python` or `console` block is executed, and every `text` block is what one of them
+prints, or says in the same words why nothing compares it: there is no way to forget one.
+
+A page runs in an empty folder with a link to the repository's `examples`.
 """
 
 from __future__ import annotations
@@ -37,6 +40,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 FENCE = re.compile(
     r"(?:^<!-- (?P<note>[^\n]*?) -->\n)?^```(?P<kind>\w+)\n(?P<body>.*?)^```$"
     r"|^<!-- setup\n(?P<setup>.*?)^-->$",
@@ -64,6 +68,11 @@ class Block:
     @property
     def file(self) -> str | None:
         return self.note.removeprefix("file: ") if self.note.startswith("file: ") else None
+
+    @property
+    def prints(self) -> bool:
+        """Whether a `text` block right after it is what it prints."""
+        return self.kind == "python" and self.file is None and self.skipped is None
 
     @property
     def skipped(self) -> str | None:
@@ -117,6 +126,7 @@ class Run:
     def run(self) -> Run:
         text = self.path.read_text()
         with tempfile.TemporaryDirectory() as folder, _inside(folder):
+            Path("examples").symlink_to(EXAMPLES)
             try:
                 self._run_all(blocks_of(text))
                 self._figures(text)
@@ -140,11 +150,12 @@ class Run:
             elif block.kind == "python":
                 self._python(block)
                 self.executed += 1
-                claimed = i + 1 < len(blocks) and blocks[i + 1].follows
-                if claimed and blocks[i + 1].kind == "text":
-                    self._compare(blocks[i + 1], self.printed)
             elif block.kind == "console":
                 self._console(block)
+            elif block.kind == "text":
+                if not (block.follows and blocks[i - 1].prints):
+                    raise BlockFailure(self._at(block, "no block of this page prints this."))
+                self._compare(block, self.printed)
 
     def _figures(self, text: str) -> None:
         """The figures of a page are drawn by it: `![...](../figures/NAME)`."""

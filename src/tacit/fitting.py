@@ -12,6 +12,7 @@ from tacit.design import Design, DesignOptions
 from tacit.domains import kind_of_column
 from tacit.errors import InputError
 from tacit.evaluating import evaluate
+from tacit.evaluation.candidates import as_candidates, find_problem
 from tacit.logs.columns import LogColumns
 from tacit.logs.file_fit import FileFit
 from tacit.logs.job import Job
@@ -96,6 +97,9 @@ def fit(
     """
     _require_hold_out(hold_out, against)
     problem = state_play(problem, play, propensity)
+    if against is not None:  # before anything is spent
+        baseline = {"baseline": against}
+        as_candidates(baseline, find_problem(baseline, problem))
     run = run or RunOptions()
     names = (*problem.actions.names, *problem.contexts.names)
     columns = LogColumns.of(names, reward, user, run.columns, propensity)

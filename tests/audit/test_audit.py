@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,7 +27,7 @@ from sqlalchemy.engine import Engine
 from typer.testing import CliRunner
 
 import tacit
-from helpers import create_study, records, small_problem, sqlite
+from helpers import ROOT, create_study, records, small_problem, sqlite
 from streams import quick_noise
 from tacit.audit import Effort, Finding, Report, Settings, bounds, laws, run_audit
 from tacit.audit.epochs import attack_epochs
@@ -207,6 +208,16 @@ def printed(sharp: Report) -> dict[str, Any]:
 def test_the_findings_can_be_drawn(sharp: Report, tmp_path: Path) -> None:
     write_plot(sharp, tmp_path / "audit.svg")
     assert (tmp_path / "audit.svg").read_text().startswith("<?xml")
+
+
+def test_the_page_on_the_audit_shows_what_is_printed(sharp: Report) -> None:
+    """The mechanisms and the checks of docs/audit.md are those of an audit, in its order. Bounds
+    are of random samples, and differ from run to run."""
+    page = (ROOT / "docs" / "audit.md").read_text()
+    shown = re.search(r"```text\n(.*?)```", page, flags=re.DOTALL)
+    assert shown is not None
+    rows = re.findall(r"^│ (.*?) +│", shown[1], flags=re.MULTILINE)
+    assert rows == [each.name for each in (*sharp.findings, *sharp.checks)]
 
 
 def test_the_shipped_mechanisms_pass(printed: dict[str, Any]) -> None:

@@ -92,6 +92,13 @@ def test_wrong_options_spend_nothing(folder: Path) -> None:
     assert not (folder / "log.parquet.ledger.db").exists()
 
 
+def test_a_fit_with_a_wrong_baseline_spends_nothing(folder: Path) -> None:
+    command = ("fit", folder / "problem.toml", folder / "log.parquet", "--out", folder / "new")
+    with pytest.raises(InputError, match="NAME=VALUE"):
+        typed(*command, "--rank", 8, "--hold-out", 0.3, "--against", "price=30")
+    assert not (folder / "log.parquet.ledger.db").exists()
+
+
 def test_fit_evaluates_on_those_held_out(folder: Path) -> None:
     done = typed(
         "fit",

@@ -109,6 +109,12 @@ def test_a_missing_extra_is_named_in_one_sentence(name: str, answers: dict[str, 
     assert answers[name] == SENTENCES[name]
 
 
+def test_the_page_on_installing_quotes_a_sentence(answers: dict[str, object]) -> None:
+    """As the command line prints it."""
+    page = (ROOT / "docs" / "install.md").read_text()
+    assert f"```text\ntacit: {answers['files']}\n```" in page
+
+
 def test_every_extra_has_its_sentence() -> None:
     assert extras() == set(SENTENCES) - {"opendp"}
 

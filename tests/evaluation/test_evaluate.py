@@ -125,6 +125,9 @@ def test_one_call_learns_and_evaluates(tmp_path: Path) -> None:
     assert tacit.Policy.load(tmp_path / "policy").facts["evaluation"] == found.to_json()
     with pytest.raises(InputError, match="hold_out"):
         fit(LOG, sqlite(tmp_path, "other.db"), against=NOW)
+    with pytest.raises(InputError):
+        fit(LOG, sqlite(tmp_path, "other.db"), hold_out=0.3, against={"price": 30})
+    assert not (tmp_path / "other.db").exists()  # nothing was spent
 
 
 def refused(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def fit(
         typer.Option(
             metavar="ACTION|FOLDER",
             help="With --hold-out: evaluate the policy on those kept apart, against an action, "
-            "dose=30, or the policy in a folder.",
+            "dose=30 or dose=30,days=7, or the policy in a folder.",
         ),
     ] = None,
     play: Annotated[
@@ -207,6 +207,7 @@ def fit(
     spec = read_problem(problem)
     said, propensity = one_statement(play, propensity, (spec.play, spec.propensity))
     stated = state_play(spec.problem, said, propensity)
+    baseline = None if against is None else read_policy(against, stated)
     paths = find_logs(data)
     url = ledger or ""
     if not url and not collect_only:
@@ -240,8 +241,7 @@ def fit(
                 account = Ledger.at(url, budget)
                 with _told_of_a_new_budget(account):
                     policy = fit.release(account)
-                    if against is not None:
-                        baseline = read_policy(against, stated)
+                    if baseline is not None:
                         policy = evaluate_held_out(policy, baseline, list(data), job, account)
     told = _told(fit, passes, time.perf_counter() - started)
     if collect_only:

@@ -29,8 +29,8 @@ Weights = tuple[float, float, float]
 # Of the common effect, of single columns and of all together, where hardly anything can be learned.
 CAUTIOUS = (0.75, 0.22, 0.03)
 # Rounds over the multiplier of the noise at which weights are half way between those and the usual
-# ones: 3,000 rounds have 230 at epsilon = 0.3 and 710 at epsilon = 1. One of three numbers that were
-# tried, on two to four studies each of a few environments of the arena at these settings.
+# ones: 3,000 rounds have 230 at epsilon = 0.3 and 710 at epsilon = 1. One of three numbers that
+# were tried, on two to four studies each of a few environments of the arena at these settings.
 HALF_WAY = 300.0
 LEAST_COLUMNS = 2  # a single column is all that personalises
 
