@@ -94,4 +94,6 @@ def round_powers(scale: Scale, most: int) -> list[float]:
         found = [at for at in powers if scale.low * (1 - 1e-9) <= at <= scale.high * (1 + 1e-9)]
         if len(found) <= most:
             break
+    if len(found) < 2:  # less than a decade, in an unlucky place
+        return round_values(scale, most)
     return found[:: -(-len(found) // max(1, most))]
