@@ -144,7 +144,7 @@ def test_studies_of_one_side_differ_and_repeat() -> None:
 
 
 def finding(**changed: Any) -> Attack:
-    values = {
+    values: dict[str, Any] = {
         "learner": "usca", "epsilon": 2.0, "delta": 1e-6, "lower_bound": 0.5, "refuted": False,
         "measure": "(eps, delta)", "neighbours": "another reward", "rounds": 8, "studies": 10,
     }  # fmt: skip

@@ -244,9 +244,10 @@ def _list(json: bool) -> None:
         emit(found)
         return
     learners = [
-        [row["learner"], row["protects"], row["trust"], row["source"]] for row in found["learners"]
+        [row["learner"], row["promise"], row["protects"], row["trust"], row["source"]]
+        for row in found["learners"]
     ]
-    table("Learners", ["learner", "protects", "trust", "source"], learners)
+    table("Learners", ["learner", "promise", "protects", "trust", "source"], learners)
     environments = [[row["environment"], row["about"]] for row in found["environments"]]
     table("Environments", ["environment", ""], environments)
 

@@ -18,7 +18,7 @@ from tacit_lab.arena.attack.studies import Studies
 from tacit_lab.arena.protocol import Learner
 
 DELTA = 1e-6
-# How many times the usual number of studies: fewer where they take long, more where a leak is small.
+# How many times the usual number of studies: fewer where they take long, more for a small leak.
 STUDIES = {"tacit": 1 / 3, "tacit-epochs": 1 / 5, "linear-agents": 2.0}
 # The epsilon that is claimed under attack. Noise is made by the same code at every epsilon; few
 # studies tell most about Gaussian noise at a large one, and about anything else at a small one.
