@@ -115,7 +115,7 @@ def _claim(study: Study, name: str) -> list[str]:
     if name not in study.attacks:
         return ["not attacked", ""]
     found = study.attacks[name]
-    proved = f"at least {found.lower_bound:.2f}"
+    proved = f"at least {found.lower_bound:.2f}" if found.lower_bound > 0.0 else "nothing"
     return [f"{found.epsilon:g}", f"**{proved}**" if found.refuted else proved]
 
 
@@ -126,9 +126,12 @@ def private(study: Study) -> list[str]:
     found = list(study.attacks.values())
     refuted = [f"`{each.learner}`" for each in found if each.refuted]
     studies = sorted(each.studies for each in found)
+    private = study.selection.private
+    met = len(set(private) & set(study.attacks))
     words = (
-        "A claim is no proof. Every private learner was attacked as a whole "
-        f"([the test]({ATTACK})): {studies[0]:,} to {studies[-1]:,} short studies on two data sets "
+        f"A claim is no proof. {met} of {count(len(private), 'private learner')} of this table "
+        f"were attacked as a whole ([the test]({ATTACK})): {studies[0]:,} to {studies[-1]:,} "
+        "short studies on two data sets "
         "that differ in one round, each from a fresh seed. The attacker knows everybody else, sees "
         "what others see (later actions, decisions, released numbers), chooses on some studies "
         "where to look, and counts on the rest. What is proved is a lower bound on epsilon at "
