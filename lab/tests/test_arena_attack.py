@@ -43,7 +43,7 @@ class LouderTree(LinUCBTree):
 
 
 class LouderPure(TacitPure):
-    """A tenth of the noise in its choices, in the sum's own units."""
+    """A hundredth of the noise in its choices."""
 
     def __init__(self, setting: Setting, rng: Rng) -> None:
         loud = Setting(setting.problem, setting.horizon, 100.0 * setting.epsilon, setting.delta)
@@ -63,7 +63,7 @@ def test_a_tenth_of_the_noise_is_seen() -> None:
 
 
 def test_decisions_with_too_little_noise_are_seen() -> None:
-    found = attack("wrong", LouderPure, SMALL, REWARD)
+    found = attack("wrong", LouderPure, Effort(pilot=0, choose=24, count=200), REWARD)
     assert found.refuted
 
 
