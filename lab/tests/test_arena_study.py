@@ -8,6 +8,7 @@ import math
 import re
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -16,21 +17,25 @@ from scipy import stats
 import tacit_lab.arena.study
 from tacit.errors import InputError
 from tacit.paper import information_gain
+from tacit_lab.arena.attack import Attack, read_attacks
 from tacit_lab.arena.figures import FIGURES, draw_all
 from tacit_lab.arena.job import Row
 from tacit_lab.arena.measure import yardstick
+from tacit_lab.arena.promise import Promise
 from tacit_lab.arena.rate import POINTS, gamma, rate, rate_slope
 from tacit_lab.arena.results import FAILURES, RESULTS, read_results, write_table
 from tacit_lab.arena.selection import Selection
-from tacit_lab.arena.statistics import Cells, interval, paired, ranking, slope
-from tacit_lab.arena.study import make_study
-from tacit_lab.arena.study.claims import duels, on_rkhs, others, slopes
+from tacit_lab.arena.statistics import Cells, Track, interval, paired, ranking, slope
+from tacit_lab.arena.study import Study, make_page, make_tables, write_study
+from tacit_lab.arena.study.claims import FINAL, WHILE_LEARNING, duels, rivals, slopes
+from tacit_lab.arena.study.shares import shared_means
 
 ROOT = Path(__file__).parents[2]
 STORED = ROOT / "lab" / "arena" / "study"
 PAGE = ROOT / "docs" / "study.md"
+TABLES = ROOT / "docs" / "study-tables.md"
 # (a, b): the error is a (T / 100)^-b of uniform play's
-PRIVATE = {"tacit": (0.9, 0.5), "usca": (1.5, 0.35), "slow-private": (1.2, 0.1)}
+PRIVATE = {"tacit": (0.9, 0.5), "usca": (1.5, 0.35), "linucb-tree": (1.2, 0.1)}
 OPEN = {"uniform": (1.0, 0.0), "best-fixed": (0.5, 0.1), "gpucb": (0.4, 0.5)}
 ROUNDS = (300, 1000, 3000)
 
@@ -79,9 +84,13 @@ def made_up(**changed: tuple[float, float]) -> list[Row]:
     return rows
 
 
+def page_of(rows: list[Row]) -> str:
+    return make_page(Study(rows))
+
+
 @pytest.fixture(scope="module")
 def page() -> str:
-    return make_study(made_up(), [], "somewhere")
+    return page_of(made_up())
 
 
 # -- statistics -----------------------------------------------------------------------------------
@@ -125,7 +134,7 @@ def test_ranking_compares_learners_only_where_all_of_them_played() -> None:
     ]
     rows += [row("c", "x", 100, math.inf, s, 0.1) for s in (0, 1)]
     rows += [row("d", "z", 100, math.inf, s, 0.0) for s in (0, 1)]  # met nobody
-    places = ranking(Cells(rows), 100, 1.0, ["x", "y", "z"])
+    places = ranking(Cells(rows), Track(100, 1.0, ["x", "y", "z"]))
     assert [place.learner for place in places] == ["c", "a", "b"]
     assert {place.environments for place in places} == {1}
     assert places[0].left.mean == pytest.approx(0.25)
@@ -154,88 +163,158 @@ def test_the_rate_is_the_papers() -> None:
 # -- what the table says --------------------------------------------------------------------------
 
 
+def changed(rows: list[Row], wanted: dict[str, Any], **values: Any) -> list[Row]:
+    """The same rows, with other values where all of `wanted` is so."""
+    return [
+        row | values if all(row[name] == value for name, value in wanted.items()) else row
+        for row in rows
+    ]
+
+
 def test_claims_that_hold_are_said_to_hold(page: str) -> None:
     assert "what does not hold" not in page
-    claim = "has a lower mean error than all private learners that protect context and reward"
-    assert f"On functions of a known kernel Tacit's release (`tacit`) {claim}" in page
-    assert "in every one of 6 settings with `T >= 3000`" in page
-    assert page.index("## What holds") < page.index("## Setting")
+    claim = "`tacit` has a lower mean error than all of the other learners with joint privacy"
+    assert claim in page
+    assert "in every one of 9 settings with at least 3,000 rounds" in page
+    assert page.index("## What holds") < page.index("## Who is best")
 
 
 def test_a_claim_that_does_not_hold_comes_first_with_where_and_by_how_much() -> None:
-    rows = made_up()
-    for entry in rows:
-        if (
-            entry["learner"] == "usca"
-            and entry["environment"] == "matern52-2+2"
-            and entry["rounds"] == 3000
-        ):
-            entry["error_rate"] = 0.001
-    page = make_study(rows, [], "somewhere")
-    first, rest = page.split("## Setting")
+    lost = {"learner": "usca", "environment": "matern52-2+2", "rounds": 3000}
+    page = page_of(changed(made_up(), lost, error_rate=0.001))
+    first, rest = page.split("## Who is best")
     assert "## First: what does not hold" in first
-    assert (
-        "is not always better than private learners that protect context and reward**: in 3 of 6 "
-        "settings" in first
-    )
+    assert "does not always have a lower error than the other learners with joint" in first
+    assert "in 3 of 9 settings" in first
     assert "| `matern52-2+2` | 3,000 | 1 | `usca` | 0.001 ± 0.000 |" in first
     assert "does not hold" not in rest
 
 
 def test_a_slope_that_is_too_flat_is_said_first() -> None:
-    page = make_study(made_up(usca=(0.9, 0.1)), [], "somewhere")
-    assert "are flatter than the theory's by more than 0.1" in page.split("## Setting")[0]
+    page = page_of(made_up(usca=(0.9, 0.1)))
+    assert "are flatter than the theory's by more than 0.1" in page.split("## Who is best")[0]
     assert all(
         s.holds == (s.learner == "tacit") for s in slopes(Selection(made_up(usca=(0.9, 0.1))))
     )
 
 
 def test_duels_are_against_the_best_other_private_learner_at_equal_epsilon() -> None:
-    met = duels(Selection(made_up()), "tacit", on_rkhs, ["usca", "slow-private"])
+    met = duels(Selection(made_up()), FINAL, ["usca", "linucb-tree"])
     assert {(duel.environment, duel.rounds) for duel in met} == {
         ("matern52-1+1", 3000),
         ("matern52-2+2", 3000),
+        ("branin", 3000),
     }
     assert {duel.rival for duel in met} == {"usca"}
     assert {duel.epsilon for duel in met} == {0.3, 1.0, 3.0}
 
 
-def test_learners_that_protect_less_are_compared_apart() -> None:
-    assert others(Selection(made_up())) == (["slow-private", "usca"], [])
+def with_others() -> list[Row]:
+    """Learners with a weaker promise, and with one that is refuted, both better than all others."""
     rows = made_up()
-    rows += [
-        entry | {"learner": "gpucb-outsourced", "error_rate": 1e-3}
-        for entry in rows
-        if entry["learner"] == "tacit"
+    ours = [entry for entry in rows if entry["learner"] == "tacit"]
+    rows += [entry | {"learner": "gpucb-outsourced", "error_rate": 1e-4} for entry in ours]
+    rows += [entry | {"learner": "linear-local", "error_rate": 1e-3} for entry in ours]
+    return rows
+
+
+def test_learners_that_promise_less_are_compared_apart_and_refuted_ones_not_at_all() -> None:
+    assert rivals(Selection(made_up()), Promise.JOINT) == ["linucb-tree", "usca"]
+    first = page_of(with_others()).split("## Who is best")[0]
+    assert "than learners with a weaker or another promise**: in 9 of 9 settings" in first
+    assert "in every one of 9 settings" in first.split("## What holds")[1]
+    assert "| `gpucb-outsourced`" not in first
+
+
+def test_no_learner_stands_in_the_ranking_of_another_promise() -> None:
+    page = page_of(with_others())
+    best = page.split("## Who is best")[1].partition("\n## ")[0]
+    assert "The best learner with joint privacy is `tacit`" in best
+    joint, rest = best.split("**A weaker or another promise**")
+    other, none = rest.split("**No privacy, or a claim that is refuted here**")
+    ranked = [set(re.findall(r"^\| `([a-z-]+)`", part, re.M)) for part in (joint, other, none)]
+    assert ranked == [
+        {"tacit", "usca", "linucb-tree"},
+        {"linear-local"},
+        {"gpucb-outsourced", "gpucb", "uniform", "best-fixed"},
     ]
-    first = make_study(rows, [], "somewhere").split("## Setting")[0]
-    assert (
-        "is not always better than learners that protect less, or only claim to**: in 6 of 6"
-        in first
-    )
-    assert "in every one of 6 settings" in first.split("## What holds")[1]
 
 
-def test_the_page_shows_failures_variants_published_figures_and_useless_learners() -> None:
-    rows = made_up()
-    for entry in rows:
-        if entry["learner"] == "slow-private":
-            entry["error_rate"] = 0.41
+def finding(learner: str, lower_bound: float, refuted: bool) -> Attack:
+    words = ("(eps, delta)", "another reward")
+    return Attack(learner, 2.0, 1e-6, lower_bound, refuted, *words, rounds=8, studies=10)
+
+
+def test_each_private_row_shows_its_claim_and_what_was_proved() -> None:
+    attacks = {"tacit": finding("tacit", 0.7, False)}
+    page = make_page(Study(made_up(), attacks=attacks))
+    assert "| `tacit` | context and reward | 2 | at least 0.70 |" in page
+    assert "| `usca` | context and reward; epsilon for each decision | not attacked |" in page
+    assert "## Is it private?" in page
+    assert "No attack proved more than the claim of 1 private learner" in page
+
+
+def test_an_attack_that_refutes_a_promise_is_said_first() -> None:
+    attacks = {"tacit": finding("tacit", 3.0, True)}
+    first = make_page(Study(made_up(), attacks=attacks)).split("## Who is best")[0]
+    assert "## First: what does not hold" in first
+    assert "**An attack proved more than was claimed**: `tacit`" in first
+
+
+def test_regret_is_a_track_of_its_own() -> None:
+    rows = [
+        row(name, "branin", 10_000, 1.0, seed, 0.1) | {"cumulative_regret": regret}
+        for name, regret in (("tacit-epochs", 900.0), ("tacit", 4000.0), ("linucb-tree", 800.0))
+        for seed in range(3)
+    ]
+    page = page_of(made_up() + rows)
+    first = page.split("## Who is best")[0]
+    assert "**`tacit-epochs` does not always have a lower regret than the other learners" in first
+    assert "After 10,000 rounds at `eps = 1` the least among learners with joint privacy" in page
+    (met,) = duels(Selection(rows), WHILE_LEARNING, ["linucb-tree"])
+    assert met.gap.mean == 100.0
+
+
+def test_shares_are_averaged_over_what_all_have_played() -> None:
+    rows = [row("a", "x", 100, 1.0, 0, 0.2), row("a", "y", 100, 1.0, 0, 0.4)]
+    rows += [row("b", "x", 100, 1.0, 0, 0.1), row("b", "x", 100, 1.0, 1, 0.1)]
+    keys = {name: [(name, place, 100, 1.0) for place in ("x", "y")] for name in ("a", "b")}
+    means = shared_means(Selection(rows), keys)
+    assert means["a"] == {0: pytest.approx(0.5)}
+    assert means["b"] == {0: pytest.approx(0.25)}
+
+
+def test_the_tables_show_failures_variants_published_figures_and_useless_learners() -> None:
+    rows = changed(made_up(), {"learner": "linucb-tree"}, error_rate=0.41)
     failure = {"learner": "usca", "failure": "took longer than 600 s and was ended."}
-    page = make_study(rows, [failure, failure], "somewhere")
-    assert "| `usca` | took longer than 600 s and was ended. | 2 |" in page
-    assert "| `slow-private` | +0.010" in page.split("Not clearly better than uniform play")[1]
-    assert "| `tacit` | `branin` | a wrong law | 3,000 |" in page
-    assert "| 0.1 | 1.056 | 0.500 ± 0.000 | 4 seeds |" in page  # 0.25 in reward, times the scale
+    tables = make_tables(Study(rows, [failure, failure]))
+    assert "| `usca` | took longer than 600 s and was ended. | 2 |" in tables
+    assert "| `linucb-tree` | +0.010" in tables.split("Not clearly better than uniform play")[1]
+    assert "| `tacit` | `branin` | a wrong law | 3,000 |" in tables
+    assert "| 0.1 | 1.056 | 0.500 ± 0.000 | 4 seeds |" in tables  # 0.25, times the scale
 
 
-def test_the_page_changes_with_the_table() -> None:
-    rows = made_up()
-    for entry in rows:
-        entry["error_rate"] *= 0.5
-        entry["uniform_error"] *= 0.9
-    numbers = [re.findall(r"\d\.\d+", make_study(table, [], "s")) for table in (made_up(), rows)]
+def test_the_pages_change_with_the_table() -> None:
+    rows = [
+        entry
+        | {
+            "error_rate": 0.5 * entry["error_rate"],
+            "uniform_error": 0.9 * entry["uniform_error"],
+        }
+        for entry in made_up()
+    ]
+    numbers = [
+        re.findall(r"\d\.\d+", make_page(Study(table)) + make_tables(Study(table)))
+        for table in (made_up(), rows)
+    ]
     assert np.mean([a == b for a, b in zip(*numbers, strict=False)]) < 0.5
+
+
+@pytest.mark.parametrize("left_out", ["tacit", "usca", "uniform", "gpucb", "linucb-tree"])
+def test_a_table_without_some_learner_has_its_pages_too(left_out: str, tmp_path: Path) -> None:
+    rows = [entry for entry in made_up() if entry["learner"] != left_out]
+    written = write_study(Study(rows), tmp_path / "study.md")
+    assert written[0].read_text().startswith("# The study")
 
 
 ALLOWED = ("[-1, 1]", "95 %", "1/2", "log(1 + T", "are at 1 by design")
@@ -250,7 +329,7 @@ def typed_numbers(source: str) -> list[str]:
     ]
     for allowed in ALLOWED:
         words = [word.replace(allowed, "") for word in words]
-    formats = re.compile(r"^[+,]?(\.\d+f|\.0%)$|T = 50|utf-8|^\$\|")
+    formats = re.compile(r"^[+,]?\.\d+[f%]$|T = 50|utf-8|^\$\|")
     return [word for word in words if re.search(r"\d", word) and not formats.search(word)]
 
 
@@ -267,14 +346,17 @@ def test_the_test_would_see_a_typed_number() -> None:
 
 
 def test_every_figure_is_drawn_from_the_table(tmp_path: Path) -> None:
-    written = draw_all(made_up(), tmp_path / "deep")
+    written = draw_all(Selection(made_up()), tmp_path / "deep")
     assert [path.stem for path in written] == list(FIGURES)
-    assert all(path.read_bytes().startswith(b"\x89PNG") for path in written)
+    for path in written:
+        drawn = ElementTree.fromstring(path.read_text())
+        assert drawn.tag == "{http://www.w3.org/2000/svg}svg"
+        assert "nan" not in path.read_text()
 
 
 def test_what_is_too_small_to_measure_is_drawn_too(tmp_path: Path) -> None:
-    nothing = {"error_rate": 0.0, "seconds": 0.0, "peak_memory": 0.0}
-    written = draw_all([row | nothing for row in made_up()], tmp_path)
+    nothing = {"error_rate": 0.0, "cumulative_regret": 0.0}
+    written = draw_all(Selection([row | nothing for row in made_up()]), tmp_path)
     assert {path.stem for path in written} == set(FIGURES)
 
 
@@ -283,8 +365,9 @@ def test_a_small_table_has_fewer_figures(tmp_path: Path) -> None:
         row("tacit", "branin", 100, 1.0, 0, 0.1),
         row("uniform", "branin", 100, math.inf, 0, 0.3),
     ]
-    assert [path.stem for path in draw_all(rows, tmp_path)] == ["cost", "ranking"]
-    assert "## Cost" in make_study(rows, [], "s")
+    assert [path.stem for path in draw_all(Selection(rows), tmp_path)] == ["ranking", "breaks"]
+    assert "## Who is best" in page_of(rows)
+    assert "## Cost" in make_tables(Study(rows))
 
 
 def test_results_are_read_from_a_folder_or_a_file(tmp_path: Path) -> None:
@@ -298,7 +381,9 @@ def test_results_are_read_from_a_folder_or_a_file(tmp_path: Path) -> None:
         read_results(tmp_path / "elsewhere")
 
 
-def test_the_committed_study_is_made_from_the_stored_table() -> None:
-    made = make_study(*read_results(STORED), STORED.relative_to(ROOT).as_posix())
-    assert made == PAGE.read_text(encoding="utf-8")
+def test_the_committed_study_is_made_from_the_stored_tables() -> None:
+    source = STORED.relative_to(ROOT).as_posix()
+    study = Study(*read_results(STORED), read_attacks(STORED), source)
+    assert make_page(study) == PAGE.read_text(encoding="utf-8")
+    assert make_tables(study) == TABLES.read_text(encoding="utf-8")
     assert sum(path.stat().st_size for path in STORED.iterdir()) < 1_000_000

@@ -118,3 +118,44 @@ def test_whole_scales_name_whole_numbers_only() -> None:
     assert Scale.around([2.0, 2.0]).span > 0
     with pytest.raises(ZeroDivisionError):
         Scale(1.0, 1.0).share(1.0)
+
+
+@given(st.floats(1e-6, 1e6), st.floats(11.0, 1e6), st.integers(3, 12))
+def test_logarithmic_ticks_are_round_few_and_within(low: float, ratio: float, most: int) -> None:
+    scale = Scale(low, low * ratio, log=True)
+    found = [at for at, _ in scale.ticks(most)]
+    assert len(found) <= most
+    assert all(low * (1 - 1e-6) <= at <= low * ratio * (1 + 1e-6) for at in found)
+    digits = {f"{at:.0e}".partition("e")[0] for at in found}
+    assert digits <= {"1", "2", "3", "5"}
+    assert len(found) > 1
+
+
+def test_a_short_logarithmic_side_has_ticks_too() -> None:
+    assert [at for at, _ in Scale(6.0, 9.0, log=True).ticks(4)] == [6.0, 7.0, 8.0, 9.0]
+
+
+def test_equal_ratios_are_equally_far_apart_on_a_logarithmic_side() -> None:
+    scale = Scale(0.1, 1000.0, log=True)
+    shares = [scale.share(value) for value in (0.1, 1.0, 10.0, 100.0, 1000.0)]
+    assert shares == pytest.approx([0.0, 0.25, 0.5, 0.75, 1.0])
+    assert math.isfinite(scale.share(0.0))
+
+
+def test_labels_are_cut_where_a_scale_says() -> None:
+    label = "a name of many letters"
+    assert Scale(0.0, 1.0).cut(label) == "a name of many …"
+    assert Scale(0.0, 1.0, letters=30).cut(label) == label
+
+
+def test_every_label_beside_a_high_panel_is_written() -> None:
+    labels = tuple(f"learner {i}" for i in range(40))
+    up = Scale(-0.5, 39.5, labels=labels, down=True)
+    drawn = Figure([Panel(Scale(0.0, 1.0), up, [])], "labels", height=800.0).svg()
+    assert all(f">{label}</text>" in drawn for label in labels)
+
+
+def test_names_at_the_right_end_stay_within_the_figure() -> None:
+    figure = Figure([Panel(Scale(1000.0, 110_000.0, log=True), Scale(0.0, 1.0), [])], "wide", 300.0)
+    (end,) = re.findall(r'x="([\d.]+)"[^>]*text-anchor="end">100,000<', figure.svg())
+    assert float(end) <= 300.0

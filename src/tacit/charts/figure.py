@@ -15,7 +15,9 @@ TICK_ROOM = 55.0  # pixels that a named value takes across,
 LINE = 17.0  # and the height of a line of words
 BAR_ROOM = 74.0
 EDGE = 4.0  # pixels from the end of a side
-LONGEST = 16  # letters of a label beside a panel
+RIGHT_ROOM = 10.0  # and beyond it
+LABELS = 24  # that stand beside a panel of any height
+LABEL_ROOM = 14.0  # pixels of one of them, where there are more
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Panel:
         if self.colours is not None:
             upper = max(upper, top + LINE + 8)
         inner = left + (self.margin if names else 10.0)
-        right = left + width - (BAR_ROOM if self.colours is not None else 10.0)
+        right = left + width - (BAR_ROOM if self.colours is not None else RIGHT_ROOM)
         below = LINE * (1 + bool(self.across.title)) if not self.across.bare else LINE
         slanted = self._slanted(right - inner)
         lower = top + height - (max(below, self._slant_room + LINE) if slanted else below) - 2
@@ -59,35 +61,39 @@ class Panel:
     @property
     def margin(self) -> float:
         """Pixels that the names of the left side take."""
-        longest = max((len(_cut(text)) for _, text in self.up.ticks(6)), default=0)
+        named = self.up.ticks(len(self.up.labels) or 6)
+        longest = max((len(self.up.cut(text)) for _, text in named), default=0)
         return 12.0 + LETTER * longest + (LINE if self.up.title else 0.0)
 
     @property
     def _slant_room(self) -> float:
-        longest = max((len(_cut(text)) for _, text in self.across.ticks(24)), default=0)
+        named = self.across.ticks(LABELS)
+        longest = max((len(self.across.cut(text)) for _, text in named), default=0)
         return 8.0 + 0.62 * LETTER * longest
 
     def _slanted(self, width: float) -> bool:
         """Whether labels need more room than there is side by side."""
         labels = self.across.labels
         room = width / max(1, len(labels))
-        return any(LETTER * len(_cut(label)) > room - 4 for label in labels)
+        return any(LETTER * len(self.across.cut(label)) > room - 4 for label in labels)
 
     def _grid(self, sheet: Sheet, names: bool, slanted: bool) -> str:
         found = ""
-        most = 24 if self.across.labels else max(2, int(sheet.width / TICK_ROOM))
+        most = LABELS if self.across.labels else max(2, int(sheet.width / TICK_ROOM))
         for at, text in self.across.ticks(most):
             x = sheet.x(at)
             if not self.across.labels:
                 found += element("line", x1=x, x2=x, y1=sheet.top, y2=sheet.bottom, class_="grid")
-            found += self._below(_cut(text), x, sheet, slanted)
-        most = 24 if self.up.labels else max(2, int(sheet.height / 32))
+            found += self._below(self.across.cut(text), x, sheet, slanted)
+        most = max(2, int(sheet.height / 32))
+        if self.up.labels:
+            most = max(LABELS, int(sheet.height / LABEL_ROOM))
         for at, text in self.up.ticks(most):
             y = sheet.y(at)
             if not self.up.labels:
                 found += element("line", x1=sheet.left, x2=sheet.right, y1=y, y2=y, class_="grid")
             if names:
-                found += words(_cut(text), sheet.left - 6, y + 4, "tick", text_anchor="end")
+                found += words(self.up.cut(text), sheet.left - 6, y + 4, "tick", text_anchor="end")
         return found
 
     @staticmethod
@@ -95,9 +101,12 @@ class Panel:
         bottom = sheet.bottom
         if not slanted:
             # At the ends of a side names stay within it, so that those of two panels do not meet.
-            at_end = x > sheet.right - EDGE
-            anchor = "end" if at_end else "middle"
-            return words(text, x + 4.0 * at_end, bottom + 15, "tick", text_anchor=anchor)
+            if x > sheet.right - EDGE:
+                return words(text, x + EDGE, bottom + 15, "tick", text_anchor="end")
+            if x + LETTER * len(text) / 2 > sheet.right + RIGHT_ROOM:
+                end = sheet.right + RIGHT_ROOM
+                return words(text, end, bottom + 15, "tick", text_anchor="end")
+            return words(text, x, bottom + 15, "tick", text_anchor="middle")
         turn = f"rotate(-38 {x:.1f} {bottom + 12:.1f})"
         return words(text, x, bottom + 12, "tick", text_anchor="end", transform=turn)
 
@@ -170,7 +179,3 @@ class Figure:
             found += words(key.text, x + 17, y, "tick")
             x += room
         return found, y - top + 10
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

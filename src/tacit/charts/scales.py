@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from tacit.charts.formatting import number
 
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+TINY = 1e-300  # what has no logarithm stands far below
+LABEL_LETTERS = 16  # of a label beside a panel
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,8 @@ class Scale:
     down: bool = False
     bare: bool = False  # without ticks
     whole: bool = False  # with ticks at whole numbers only
+    log: bool = False  # equal ratios are equally far apart; all values are above 0
+    letters: int = LABEL_LETTERS  # of a label, which is cut beyond
 
     @classmethod
     def of_labels(cls, labels: Sequence[str], title: str = "", down: bool = False) -> Scale:
@@ -46,7 +50,13 @@ class Scale:
 
     def share(self, value: float) -> float:
         """Where a value stands between the ends: 0 to 1."""
+        if self.log:
+            return math.log(max(value, TINY) / self.low) / math.log(self.high / self.low)
         return (value - self.low) / self.span
+
+    def cut(self, label: str) -> str:
+        """A label, cut where it is too long."""
+        return label if len(label) <= self.letters else label[: self.letters - 1] + "…"
 
     def ticks(self, most: int) -> list[tuple[float, str]]:
         """Places with names, at most about so many."""
@@ -55,6 +65,8 @@ class Scale:
         if self.labels:
             step = -(-len(self.labels) // max(1, most))
             return [(float(i), self.labels[i]) for i in range(0, len(self.labels), step)]
+        if self.log:
+            return [(at, f"{at:,.10g}") for at in round_powers(self, most)]
         found = round_values(self, most)
         if self.whole:
             found = [at for at in found if at == round(at)]
@@ -69,3 +81,19 @@ def round_values(scale: Scale, most: int) -> list[float]:
     first = math.ceil(scale.low / step - 1e-9)
     last = math.floor(scale.high / step + 1e-9)
     return [i * step for i in range(first, last + 1)]
+
+
+def round_powers(scale: Scale, most: int) -> list[float]:
+    """Powers of ten within a logarithmic scale, with 3 or 2 and 5 between them where there is
+    room."""
+    first = math.floor(math.log10(scale.low))
+    last = math.ceil(math.log10(scale.high))
+    found: list[float] = []
+    for digits in ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
+        powers = [digit * 10.0**i for i in range(first, last + 1) for digit in digits]
+        found = [at for at in powers if scale.low * (1 - 1e-9) <= at <= scale.high * (1 + 1e-9)]
+        if len(found) <= most:
+            break
+    if len(found) < 2:  # less than a decade, in an unlucky place
+        return round_values(scale, most)
+    return found[:: -(-len(found) // max(1, most))]

@@ -3,7 +3,7 @@
 seeds = 10                                # 0 to 9, or a list
 delta = 1e-6
 limit_seconds = 600                       # a job that takes longer is ended and counts as failed
-learners = "all"                          # or a list
+learners = "all"                          # or a list; "joint": all with joint privacy
 
 [caps]                                    # the most rounds of slow learners
 usca = 300
@@ -30,6 +30,7 @@ from tacit.errors import InputError
 from tacit_lab.arena.job import Job
 from tacit_lab.arena.names import environment_named, is_private, known_learners, learner_named
 from tacit_lab.arena.pool import LIMIT
+from tacit_lab.arena.promise import Promise, promise_of
 
 KNOWN = {"seeds", "delta", "limit_seconds", "learners", "caps", "runs"}
 KNOWN_RUN = {"environments", "rounds", "epsilons", "learners", "seeds", "skip"}
@@ -111,7 +112,14 @@ def make_jobs(
 
 
 def _learners(names: Any) -> list[str]:
-    chosen = list(known_learners()) if names == "all" else list(names)
+    """A list may have the names of groups among those of learners."""
+    known = known_learners()
+    groups = {
+        "all": list(known),
+        "joint": [name for name, kind in known.items() if promise_of(kind) is Promise.JOINT],
+    }
+    wanted = [names] if isinstance(names, str) else names
+    chosen = [each for name in wanted for each in groups.get(name, [name])]
     for name in chosen:
         learner_named(name)  # an unknown one fails here
     return chosen

@@ -1,177 +1,213 @@
-"""Figures of a results table: error against rounds, epsilon and dimension; cost; the ranking."""
+"""Figures of a results table, one for each question of the study."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from tacit_lab.arena.drawing import (
-    INK,
-    MUTED,
-    STYLE,
-    finish,
-    in_order,
-    line,
-    logarithmic,
-    panels,
-    style_of,
-)
+from tacit.charts import Dots, Figure, Intervals, Note, Panel, Rule, Scale
+from tacit.charts.marks import Mark
+from tacit_lab.arena.drawing import Palette, as_file, curve, log_scale
 from tacit_lab.arena.environments import RKHS
-from tacit_lab.arena.environments.rkhs import SIZE_NAMES
-from tacit_lab.arena.job import Row
-from tacit_lab.arena.rate import rate, rate_slope
-from tacit_lab.arena.selection import PAPER, Selection
-from tacit_lab.arena.statistics import Interval, ranking
+from tacit_lab.arena.names import base_and_variant
+from tacit_lab.arena.promise import Promise
+from tacit_lab.arena.selection import EPOCHS, OURS, PAPER, Selection
+from tacit_lab.arena.statistics import (
+    Interval,
+    Track,
+    Value,
+    error_share,
+    interval,
+    ranking,
+    regret_share,
+)
+from tacit_lab.arena.statistics import (
+    Key as Cell,
+)
 
-# Draws into a figure; False where the table has nothing to draw.
-Draw = Callable[[Any, Selection], bool]
+# None where the table has nothing to draw.
+Draw = Callable[[Selection, Palette], Figure | None]
+WIDTH = 720.0
+PANEL = 270.0
+LINE = 17.0
+LETTERS = 30  # of a name
+MOST_PANELS = 6
+NOT_PRIVATE = "gpucb"  # whose regret is drawn beside that of private learners
+MOST_LINES = 30  # of settings
+MOST_RIVALS = 5  # that get a line
+WIDEST = 1.2  # of a share; intervals beyond are cut
 
 
-def draw_all(rows: Sequence[Row], folder: Path) -> list[Path]:
+def draw_all(selection: Selection, folder: Path) -> list[Path]:
     """Every figure that the table has rows for."""
-    import matplotlib
-    from matplotlib.figure import Figure
-
     folder.mkdir(parents=True, exist_ok=True)
-    selection = Selection(rows)
+    palette = Palette(selection)
     written = []
-    with matplotlib.rc_context(STYLE):
-        for name, draw in FIGURES.items():
-            figure = Figure(layout="constrained")
-            if draw(figure, selection):
-                path = folder / f"{name}.png"
-                figure.savefig(path, dpi=130, metadata={"Software": None})
-                written.append(path)
+    for name, draw in FIGURES.items():
+        figure = draw(selection, palette)
+        if figure is not None:
+            path = folder / f"{name}.svg"
+            path.write_text(as_file(figure, palette), encoding="utf-8")
+            written.append(path)
     return written
 
 
-def error_against_rounds(figure: Any, selection: Selection) -> bool:
-    """Log-log, with the theory's rate through the first point of the paper's learner, or ours."""
-    names = selection.with_curves()
-    names = [name for name in names if name in RKHS] or names
-    for axes, name in zip(panels(figure, len(names)), names, strict=True):
-        for learner in in_order(selection):
-            _draw_learner(axes, selection, learner, selection.curve(learner, name))
-        logarithmic(axes)
-        axes.set(title=name, xlabel="Rounds")
-        _slopes(axes, selection, name)
-    return finish(figure, names, f"Error rate (ε = {selection.epsilon:g})")
+def ranks(selection: Selection, palette: Palette) -> Figure | None:
+    """One line for each learner: its error as a share of uniform play's. Each promise apart."""
+    track = Track(selection.rounds, selection.epsilon, selection.environments)
+    labels: list[str] = []
+    marks: list[Mark] = [Rule(1.0, upright=True, kind="dashed")]
+    for promise in Promise:
+        places = ranking(selection.cells, track, selection.promising(promise))
+        if not places:
+            continue
+        marks.append(Note(0.0, len(labels), promise.value, right=4.0))
+        at = range(len(labels) + 1, len(labels) + 1 + len(places))
+        labels += ["", *(place.learner for place in places)]
+        shares = [place.left for place in places]
+        marks += _flat(shares, at, palette.promise(promise))
+    if not labels:
+        return None
+    title = f"Error after {selection.rounds:,} rounds, share of uniform play's"
+    return _lines(labels, marks, f"{title} (eps = {selection.epsilon:g})")
 
 
-def _draw_learner(
-    axes: Any, selection: Selection, learner: str, points: dict[Any, Interval]
-) -> None:
-    line(axes, points, style_of(selection, learner) | {"label": learner})
+def _lines(labels: Sequence[str], marks: Sequence[Mark], title: str) -> Figure:
+    """Lines of text with marks beside them."""
+    up = Scale(-0.5, len(labels) - 0.5, labels=tuple(labels), down=True, letters=LETTERS)
+    panel = Panel(Scale(0.0, WIDEST, title), up, marks)
+    return Figure([panel], title, WIDTH, LINE * len(labels) + 60.0)
 
 
-def _slopes(axes: Any, selection: Selection, name: str) -> None:
-    """Draws the theory's curve and writes all slopes into the corner."""
-    fitted = {learner: selection.slope(learner, name) for learner in (*selection.ours(), PAPER)}
-    words = [
-        f"{learner} {slope.mean:.2f}" for learner, slope in fitted.items() if slope is not None
-    ]
-    anchors = [learner for learner in (PAPER, *selection.ours()) if selection.curve(learner, name)]
-    if name in RKHS and anchors:
-        curve = selection.curve(anchors[0], name)
-        rounds = sorted(
-            {T for learner in selection.private for T in selection.curve(learner, name)}
-        )
-        first = min(curve)
-        scale = curve[first].mean / rate(name, first, selection.epsilon)
-        theory = [scale * rate(name, T, selection.epsilon) for T in rounds]
-        axes.plot(
-            rounds, theory, color=INK, linestyle=":", linewidth=1.6, label="theory's rate", zorder=6
-        )
-        words.append(f"theory {rate_slope(name, rounds, selection.epsilon):.2f}")
-    if words:
-        corner = {"transform": axes.transAxes, "va": "bottom", "fontsize": 7.5, "color": MUTED}
-        axes.text(0.02, 0.02, "\n".join(["slopes", *words]), **corner)
+def _flat(shares: Sequence[Interval], at: Sequence[int], kind: str) -> list[Mark]:
+    """Dots with their intervals, along lines of text."""
+    known = [(place, share) for place, share in zip(at, shares, strict=True) if share.seeds > 1]
+    ends = [(max(share.low, 0.0), min(share.high, WIDEST)) for _, share in known]
+    places = [float(place) for place, _ in known]
+    bars = Intervals(places, [low for low, _ in ends], [high for _, high in ends], kind, flat=True)
+    means = [min(share.mean, WIDEST) for share in shares]
+    return [bars, Dots(means, [float(place) for place in at], kind, radius=3.6)]
 
 
-def error_against_epsilon(figure: Any, selection: Selection) -> bool:
-    """Private learners by epsilon; the error of the open ones is the same at each."""
-    settings = selection.with_epsilons()
-    for axes, (name, rounds) in zip(panels(figure, len(settings)), settings, strict=True):
-        epsilons = selection.cells.epsilons(name)
-        for learner in in_order(selection):
-            points = {}
-            for epsilon in epsilons:
-                level = epsilon if learner in selection.private else math.inf
-                key = (learner, name, rounds, level)
-                if key in selection.cells.rows:
-                    points[epsilon] = selection.cells.interval(key)
-            _draw_learner(axes, selection, learner, points)
-        logarithmic(axes)
-        axes.set(xlabel="ε", title=f"{name}, {rounds:,} rounds")
-    return finish(figure, settings, "Error rate")
+def by_epsilon(selection: Selection, palette: Palette) -> Figure | None:
+    """Learners with joint privacy by epsilon; ours without privacy is the same at each."""
+    panels = []
+    names = [*_drawn(selection), selection.counterpart(OURS)]
+    settings = [each for each in selection.with_epsilons() if _met(selection, *each)]
+    for environment, rounds in settings[:MOST_PANELS]:
+        points = {
+            name: {
+                epsilon: _share(selection, (name, environment, rounds, level))
+                for epsilon in selection.cells.epsilons(environment)
+                for level in [epsilon if name in selection.private else math.inf]
+                if (name, environment, rounds, level) in selection.cells.rows
+            }
+            for name in names
+        }
+        panels.append(_panel(points, palette, f"{environment}, {rounds:,} rounds", "eps"))
+    return _grid(panels, names, palette, "Error against epsilon")
 
 
-def error_against_dimension(figure: Any, selection: Selection) -> bool:
-    """As a share of uniform play's error, since functions of more dimensions vary less over
-    actions."""
-    kernels = selection.with_sizes()
-    for axes, kernel in zip(panels(figure, len(kernels)), kernels, strict=True):
-        for learner in in_order(selection):
-            points = {}
-            for i, size in enumerate(SIZE_NAMES):
-                key = (learner, f"{kernel}-{size}", selection.rounds, selection.level(learner))
-                if key in selection.cells.rows:
-                    uniform = selection.cells.interval(key, "uniform_error").mean
-                    error = selection.cells.interval(key)
-                    points[i] = Interval(
-                        error.mean / uniform, error.low / uniform, error.high / uniform, error.seeds
-                    )
-            _draw_learner(axes, selection, learner, points)
-        axes.set(
-            xlabel="Action + context dimensions", title=f"{kernel}, {selection.rounds:,} rounds"
-        )
-        axes.set_xticks(range(len(SIZE_NAMES)), SIZE_NAMES)
-    return finish(figure, kernels, f"Error, share of uniform play's (ε = {selection.epsilon:g})")
+def _met(selection: Selection, environment: str, rounds: int) -> bool:
+    """Whether ours was played there."""
+    return any(key[:3] == (OURS, environment, rounds) for key in selection.cells.rows)
 
 
-def cost_against_rounds(figure: Any, selection: Selection) -> bool:
-    """Seconds and memory of the learner alone, on the environment that was played most."""
-    columns = {"seconds": "Seconds", "peak_memory": "Megabytes"}
-    name = selection.busiest
-    for axes, (column, label) in zip(panels(figure, 2), columns.items(), strict=True):
-        for learner in in_order(selection):
-            level = selection.level(learner)
-            keys = [(learner, name, T, level) for T in selection.cells.rounds(name, learner, level)]
-            points = {key[2]: selection.cells.interval(key, column) for key in keys}
-            _draw_learner(axes, selection, learner, points)
-        logarithmic(axes)
-        axes.set(xlabel="Rounds", title=f"{label}, {name}")
-    return finish(figure, [name], "")
+def by_rounds(selection: Selection, palette: Palette) -> Figure | None:
+    """Learners with joint privacy by rounds, and ours without privacy."""
+    names = [*_drawn(selection), selection.counterpart(OURS)]
+    return _curves(selection, palette, names, error_share, "Error against rounds")
 
 
-def ranking_with_intervals(figure: Any, selection: Selection) -> bool:
-    """One line per learner: its error as a share of uniform play's, averaged over environments."""
-    places = ranking(selection.cells, selection.rounds, selection.epsilon, selection.environments)
-    places.reverse()  # the best at the top
-    figure.set_size_inches(8.4, 1.2 + 0.28 * len(places))
-    axes = figure.subplots()
-    for y, place in enumerate(places):
-        style = style_of(selection, place.learner)
-        margin = 0.0 if math.isnan(place.left.margin) else place.left.margin
-        axes.errorbar(
-            place.left.mean, y, xerr=margin, color=style["color"], marker=style["marker"], capsize=2
-        )
-    axes.axvline(1.0, color=MUTED, linestyle=":")
-    axes.set_yticks(range(len(places)), [place.learner for place in places])
-    title = (
-        f"{selection.rounds:,} rounds, private learners at ε = {selection.epsilon:g}, "
-        "95 % intervals over seeds"
-    )
-    axes.set(xlabel="Error, share of uniform play's (mean over environments)", title=title)
-    return bool(places)
+def regret(selection: Selection, palette: Palette) -> Figure | None:
+    """What is lost while learning, by rounds."""
+    names = [*_drawn(selection), *({NOT_PRIVATE} & set(selection.open))]
+    return _curves(selection, palette, names, regret_share, "Regret against rounds")
+
+
+def _curves(
+    selection: Selection, palette: Palette, names: Sequence[str], value: Value, alt: str
+) -> Figure | None:
+    found = selection.with_curves()
+    environments = ([name for name in found if name in RKHS] or found)[:MOST_PANELS]
+    panels = []
+    for environment in environments:
+        points = {}
+        for name in names:
+            level = selection.level(name)
+            keys = [
+                (name, environment, T, level)
+                for T in selection.cells.rounds(environment, name, level)
+            ]
+            points[name] = {float(key[2]): _share(selection, key, value) for key in keys}
+        panel = _panel(points, palette, environment, "rounds")
+        if value is regret_share:  # of one order of magnitude
+            panel = replace(panel, up=Scale(0.0, WIDEST, panel.up.title))
+        panels.append(panel)
+    return _grid(panels, names, palette, alt)
+
+
+def _panel(
+    points: dict[str, dict[float, Interval]], palette: Palette, title: str, across: str
+) -> Panel:
+    """Lines of shares of uniform play's loss, both sides logarithmic."""
+    known = {name: line for name, line in points.items() if line}
+    marks: list[Mark] = [Rule(1.0, kind="dashed")]
+    for name, line in known.items():
+        marks += curve(line, palette.learner(name), banded=name.startswith(OURS))
+    x = [at for line in known.values() for at in line]
+    y = [point.mean for line in known.values() for point in line.values()]
+    up = log_scale([*y, 1.0], "share of uniform play's")
+    return Panel(log_scale(x, across), up, marks, title)
+
+
+def _grid(panels: list[Panel], names: Sequence[str], palette: Palette, alt: str) -> Figure | None:
+    if not panels:
+        return None
+    wide = min(2, len(panels))
+    return Figure(panels, alt, WIDTH, PANEL, wide=wide, keys=palette.keys(names))
+
+
+def breaks(selection: Selection, palette: Palette) -> Figure | None:
+    """Ours in settings of at most the main number of rounds, the worst first."""
+    shares: dict[str, Interval] = {}
+    for key in sorted(selection.cells.rows):
+        learner, environment, rounds, epsilon = key
+        _, variant = base_and_variant(environment)
+        if learner != OURS or epsilon != selection.epsilon:
+            continue
+        if variant != "public" or rounds <= selection.rounds:
+            shares[f"{environment}, {rounds:,}"] = _share(selection, key)
+    if not shares:
+        return None
+    labels = sorted(shares, key=lambda label: -shares[label].mean)[:MOST_LINES]
+    marks: list[Mark] = [Rule(1.0, upright=True, kind="dashed")]
+    marks += _flat([shares[label] for label in labels], range(len(labels)), palette.learner(OURS))
+    title = f"Error of {OURS}, share of uniform play's (eps = {selection.epsilon:g})"
+    return _lines(labels, marks, title)
+
+
+def _drawn(selection: Selection) -> list[str]:
+    """Learners with joint privacy that get a line: ours (not its variants), the paper's and the
+    best others."""
+    track = Track(selection.rounds, selection.epsilon, selection.environments)
+    rivals = [name for name in selection.joint if not name.startswith(OURS)]
+    best = [rank.learner for rank in ranking(selection.cells, track, rivals)[:MOST_RIVALS]]
+    main = [name for name in (OURS, EPOCHS, PAPER) if name in selection.joint]
+    others = [name for name in best if name not in main]
+    return [*main, *others]
+
+
+def _share(selection: Selection, key: Cell, value: Value = error_share) -> Interval:
+    return interval(list(selection.cells.measured(key, value).values()))
 
 
 FIGURES: dict[str, Draw] = {
-    "error-rounds": error_against_rounds,
-    "error-epsilon": error_against_epsilon,
-    "error-dimension": error_against_dimension,
-    "cost": cost_against_rounds,
-    "ranking": ranking_with_intervals,
+    "ranking": ranks,
+    "privacy": by_epsilon,
+    "rounds": by_rounds,
+    "breaks": breaks,
+    "regret": regret,
 }

@@ -58,8 +58,16 @@ class Learner(ABC):
 
     name: ClassVar[str]
     source: ClassVar[str]  # authors, year, title
-    protects: ClassVar[str] = "nothing"  # or "context and reward", "reward", ...
+    # "nothing", "context and reward", "reward", ...; a note in parentheses may follow
+    protects: ClassVar[str] = "nothing"
     trust: ClassVar[str] = "none"  # or central (joint DP), local, shuffled
+    # the test of this repository that shows that the claim does not hold; None where it does
+    refuted_by: ClassVar[str | None] = None
+    # whether epsilon is spent anew on every decision
+    per_decision: ClassVar[bool] = False
+    # whether all of its noise is Gaussian and priced by the exact curve (`mechanisms.noise_rho`):
+    # then an attack may be read on that curve, and proves more with the same runs
+    gaussian: ClassVar[bool] = False
     # the learner it becomes at epsilon = inf; None if it is not private
     counterpart: ClassVar[str | None] = None
 

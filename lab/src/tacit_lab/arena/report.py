@@ -10,6 +10,7 @@ from tacit_lab.arena.environments import ENVIRONMENTS
 from tacit_lab.arena.environments.about import ABOUT
 from tacit_lab.arena.job import Row
 from tacit_lab.arena.names import known_learners
+from tacit_lab.arena.promise import promise_of
 from tacit_lab.arena.statistics import Cells
 
 FAILED = ("learner", "environment", "rounds", "epsilon", "seed", "failure")
@@ -50,6 +51,8 @@ def names_json() -> dict[str, Any]:
             "source": kind.source,
             "protects": kind.protects,
             "trust": kind.trust,
+            "promise": promise_of(kind).name.lower(),
+            "refuted_by": kind.refuted_by,
             "counterpart": kind.counterpart,
         }
         for key, kind in known_learners().items()

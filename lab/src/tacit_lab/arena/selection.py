@@ -15,9 +15,11 @@ from tacit_lab.arena.environments import RKHS
 from tacit_lab.arena.environments.rkhs import KERNELS, SIZE_NAMES
 from tacit_lab.arena.job import Row
 from tacit_lab.arena.names import base_and_variant, known_learners
+from tacit_lab.arena.promise import Promise, promise_named
 from tacit_lab.arena.statistics import Cells, Interval, interval, slope
 
 OURS = "tacit"  # the keys of our learners begin with this
+EPOCHS = "tacit-epochs"  # ours that uses what it has learned while it learns
 PAPER = "usca"  # the key of the paper's
 FEWEST = 3  # points that make a curve
 
@@ -47,6 +49,20 @@ class Selection:
     def private(self) -> list[str]:
         """Learners that have rows at a finite epsilon."""
         return sorted({row["learner"] for row in self.rows if math.isfinite(row["epsilon"])})
+
+    def promising(self, promise: Promise) -> list[str]:
+        """Learners of the table with this kind of promise."""
+        return [name for name in self.cells.learners() if promise_named(name) is promise]
+
+    @property
+    def by_promise(self) -> list[str]:
+        """All learners, those with the strongest promise first."""
+        return [name for promise in Promise for name in self.promising(promise)]
+
+    @cached_property
+    def joint(self) -> list[str]:
+        """Private learners that protect context and reward of a round, as is proved here."""
+        return [name for name in self.promising(Promise.JOINT) if name in self.private]
 
     @cached_property
     def open(self) -> list[str]:

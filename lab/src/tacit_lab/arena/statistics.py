@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,17 @@ CONFIDENCE = 0.95
 SMALLEST = 1e-6  # an error of 0 has no logarithm
 Key = tuple[str, str, int, float]  # learner, environment, rounds, epsilon
 Cell = tuple[str, int]  # environment, seed
+Value = Callable[[Row], float]
+
+
+def error_share(row: Row) -> float:
+    """The error after the last round, as a share of uniform play's."""
+    return float(row["error_rate"] / row["uniform_error"])
+
+
+def regret_share(row: Row) -> float:
+    """What was lost while learning, as a share of what uniform play loses."""
+    return float(row["cumulative_regret"] / (row["rounds"] * row["uniform_error"]))
 
 
 @dataclass(frozen=True)
@@ -67,6 +78,10 @@ class Cells:
 
     def values(self, key: Key, column: str = "error_rate") -> dict[int, float]:
         return {seed: row[column] for seed, row in self.rows.get(key, {}).items()}
+
+    def measured(self, key: Key, value: Value) -> dict[int, float]:
+        """A value of each seed's row."""
+        return {seed: value(row) for seed, row in self.rows.get(key, {}).items()}
 
     def interval(self, key: Key, column: str = "error_rate") -> Interval:
         return interval(list(self.values(key, column).values()))
@@ -125,8 +140,8 @@ def _log_slope(rounds: Sequence[int], table: Floats) -> float:
 
 @dataclass(frozen=True)
 class Rank:
-    """One learner's place. `left` is its error as a share of uniform play's, `place` its mean rank,
-    1 the best."""
+    """One learner's place. `left` is its share of uniform play's loss, `place` its mean rank, 1 the
+    best."""
 
     learner: str
     left: Interval
@@ -134,19 +149,28 @@ class Rank:
     environments: int
 
 
-def ranking(cells: Cells, rounds: int, epsilon: float, environments: Sequence[str]) -> list[Rank]:
-    """Learners at one number of rounds, the private ones at one epsilon, over what all of them
-    played.
+@dataclass(frozen=True)
+class Track:
+    """What is ranked: learners at one number of rounds, the private ones at one epsilon, on some
+    environments, by a share of uniform play's loss."""
 
-    For each seed the share `error / uniform play's error` is averaged over environments; the
-    interval is over seeds. A learner that shares less than half with those who played more is left
-    out.
+    rounds: int
+    epsilon: float
+    environments: Sequence[str]
+    share: Value = error_share
+
+
+def ranking(cells: Cells, track: Track, learners: Sequence[str] | None = None) -> list[Rank]:
+    """These learners, or all, over what all of them played.
+
+    For each seed the share is averaged over environments; the interval is over seeds. A learner
+    that shares less than half with those who played more is left out.
     """
     shares = {}
-    for name in cells.learners():
-        level = _level(cells, name, rounds, epsilon, environments)
+    for name in cells.learners() if learners is None else learners:
+        level = _level(cells, name, track)
         if level is not None:
-            shares[name] = _shares(cells, name, rounds, level, environments)
+            shares[name] = _shares(cells, name, level, track)
     # What all played: from the learner with most cells on, each may take away up to half.
     common: set[Cell] = set()
     for name in sorted(shares, key=lambda name: -len(shares[name])):
@@ -170,21 +194,17 @@ def _rank(name: str, shares: Mapping[str, Mapping[Cell, float]], common: set[Cel
     return Rank(name, left, 1.0 + float(place), len({cell[0] for cell in common}))
 
 
-def _level(
-    cells: Cells, learner: str, rounds: int, epsilon: float, environments: Sequence[str]
-) -> float | None:
+def _level(cells: Cells, learner: str, track: Track) -> float | None:
     """The epsilon under which this learner's rows stand: its own, or inf where it has none."""
-    for level in (epsilon, math.inf):
-        if any((learner, name, rounds, level) in cells.rows for name in environments):
+    for level in (track.epsilon, math.inf):
+        if any((learner, name, track.rounds, level) in cells.rows for name in track.environments):
             return level
     return None
 
 
-def _shares(
-    cells: Cells, learner: str, rounds: int, epsilon: float, environments: Sequence[str]
-) -> dict[Cell, float]:
+def _shares(cells: Cells, learner: str, epsilon: float, track: Track) -> dict[Cell, float]:
     return {
-        (name, seed): row["error_rate"] / row["uniform_error"]
-        for name in environments
-        for seed, row in cells.rows.get((learner, name, rounds, epsilon), {}).items()
+        (name, seed): track.share(row)
+        for name in track.environments
+        for seed, row in cells.rows.get((learner, name, track.rounds, epsilon), {}).items()
     }

@@ -6,6 +6,7 @@ import math
 import os
 import tempfile
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -76,6 +77,7 @@ def arena(
     tacit arena --config study.toml   a study of your own
     tacit arena --learner tacit --learner mine.py:Mine --environment branin
     tacit arena figures out/arena     draw it
+    tacit arena attack                attack what they claim to protect
     tacit arena study out/arena       write it up
 
     Add @wrong or @none to an environment's name to give its learner a wrong law of
@@ -95,6 +97,47 @@ def arena(
 
 
 @app.command()
+def attack(
+    learner: Annotated[
+        Several, typer.Option(help="A private learner, or file.py:Class. Repeat; all by default.")
+    ] = None,
+    to: Annotated[Path, typer.Option("--out", help="The Parquet file to write.")] = OUT
+    / "attacks.parquet",
+    json: Json = False,
+) -> None:
+    """Attack every private learner as a whole, and print what that proves beside its claim.
+
+    Many short studies on two data sets that differ in one round, from fresh seeds. A lower bound
+    above the claim refutes it; one below proves nothing. Findings on other learners that are in
+    the file stay. About a minute of one core for a learner.
+    """
+    from tacit_lab.arena.attack import attack, usual_effort, write_attack
+    from tacit_lab.arena.names import is_private, known_learners, learner_named
+
+    names = learner or [name for name in known_learners() if is_private(name)]
+    found = []
+    with progress(json) as show:
+        for i, name in enumerate(names):
+            found.append(attack(name, learner_named(name), usual_effort(name)))
+            write_attack(found[-1], to)
+            show("attacks", i + 1, len(names))
+    rows = [
+        [
+            each.learner,
+            f"{each.epsilon:g}",
+            f"{each.lower_bound:.2f}",
+            each.neighbours,
+            "refuted" if each.refuted else "",
+        ]
+        for each in found
+    ]
+    if json:
+        emit({"attacks": [asdict(each) for each in found], "out": str(to)})
+    else:
+        table("Attacks", ["learner", "claimed", "proved", "neighbours", ""], rows)
+
+
+@app.command()
 def figures(
     results: Results = OUT,
     to: Annotated[Path, typer.Option("--out", help="The folder for the figures.")] = Path(
@@ -102,12 +145,13 @@ def figures(
     ),
     json: Json = False,
 ) -> None:
-    """Draw error against rounds, epsilon and dimension, cost, and the ranking."""
+    """Draw the figures of the study: who is best, error against epsilon and rounds, regret."""
     from tacit_lab.arena.figures import draw_all
     from tacit_lab.arena.results import read_results
+    from tacit_lab.arena.selection import Selection
 
     rows, _ = read_results(results)
-    written = [str(path) for path in draw_all(rows, to)]
+    written = [str(path) for path in draw_all(Selection(rows), to)]
     if json:
         emit({"figures": written})
     else:
@@ -122,19 +166,23 @@ def study(
     ),
     json: Json = False,
 ) -> None:
-    """Write the study: setting, findings, what did not work.
+    """Write the study: a page to read, a page of long tables beside it, and figures.
 
-    Every number in it comes from the table.
+    Every number comes from the table of results and from that of tacit arena attack, if it lies
+    in the same folder.
     """
+    from tacit_lab.arena.attack import read_attacks
     from tacit_lab.arena.results import read_results
-    from tacit_lab.arena.study import write_study
+    from tacit_lab.arena.study import Study, write_study
 
     rows, failures = read_results(results)
-    write_study(rows, failures, to, results)
+    attacks = read_attacks(results)
+    tables = f"{to.stem}-tables.md"
+    written = write_study(Study(rows, failures, attacks, results.as_posix(), tables), to)
     if json:
-        emit({"study": str(to)})
+        emit({"study": str(to), "written": [str(path) for path in written]})
     else:
-        out.print(str(to), soft_wrap=True)
+        out.print("\n".join(map(str, written)), soft_wrap=True)
 
 
 def _config(
@@ -196,9 +244,10 @@ def _list(json: bool) -> None:
         emit(found)
         return
     learners = [
-        [row["learner"], row["protects"], row["trust"], row["source"]] for row in found["learners"]
+        [row["learner"], row["promise"], row["protects"], row["trust"], row["source"]]
+        for row in found["learners"]
     ]
-    table("Learners", ["learner", "protects", "trust", "source"], learners)
+    table("Learners", ["learner", "promise", "protects", "trust", "source"], learners)
     environments = [[row["environment"], row["about"]] for row in found["environments"]]
     table("Environments", ["environment", ""], environments)
 
@@ -220,12 +269,12 @@ def _show(rows: list[Row], failures: list[Row]) -> None:
 def _rank(cells: Cells, rounds: int, epsilon: float) -> None:
     """A few environments each have a column; many are only averaged."""
     from tacit_lab.arena.names import is_private
-    from tacit_lab.arena.statistics import plus_minus, ranking
+    from tacit_lab.arena.statistics import Track, plus_minus, ranking
 
     environments = [name for name in cells.environments() if rounds in cells.rounds(name)]
     columns = environments if len(environments) <= MOST_COLUMNS else []
     shown = []
-    for rank in ranking(cells, rounds, epsilon, environments):
+    for rank in ranking(cells, Track(rounds, epsilon, environments)):
         private = is_private(rank.learner)
         level = epsilon if private else math.inf
         errors = [_error(cells, (rank.learner, name, rounds, level)) for name in columns]

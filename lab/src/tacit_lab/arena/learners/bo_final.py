@@ -30,7 +30,8 @@ class BOFinal(GPUCB):
     source: ClassVar[str] = (
         "Kusner, Gardner, Garnett, Weinberger 2015, Differentially Private Bayesian Optimization"
     )
-    protects: ClassVar[str] = "final output only (epsilon for each decision)"
+    protects: ClassVar[str] = "final output only"
+    per_decision: ClassVar[bool] = True
     trust: ClassVar[str] = "central"
     counterpart: ClassVar[str | None] = "gpucb"
 

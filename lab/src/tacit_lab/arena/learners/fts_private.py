@@ -131,6 +131,7 @@ class FTSPrivate(FTS):
     protects: ClassVar[str] = "agent (ten rounds of context and reward)"
     trust: ClassVar[str] = "central"
     counterpart: ClassVar[str | None] = "fts"
+    gaussian: ClassVar[bool] = True
 
     def __init__(self, setting: Setting, rng: Rng) -> None:
         super().__init__(setting, rng)

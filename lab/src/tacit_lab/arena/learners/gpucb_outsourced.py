@@ -37,7 +37,8 @@ class GPUCBOutsourced(GPUCB):
 
     name: ClassVar[str] = "Outsourced GP-UCB"
     source: ClassVar[str] = "Kharkovskii, Dai, Low 2020, Private Outsourced Bayesian Optimization"
-    protects: ClassVar[str] = "context (claimed; does not hold)"
+    protects: ClassVar[str] = "context"
+    refuted_by: ClassVar[str | None] = "lab/tests/test_learners_outsourced.py"
     trust: ClassVar[str] = "central"
     counterpart: ClassVar[str | None] = "gpucb"
 

@@ -34,11 +34,11 @@ class LinearAgents(LinearUCB):
 
     name: ClassVar[str] = "Private linear agents"
     source: ClassVar[str] = "Dubey, Pentland 2020, Differentially-Private Federated Linear Bandits"
-    protects: ClassVar[str] = (
-        "context and reward, from other agents (claimed; not where a person is replaced)"
-    )
+    protects: ClassVar[str] = "context and reward, from other agents"
+    refuted_by: ClassVar[str | None] = "lab/tests/test_learners_sensitivity.py"
     trust: ClassVar[str] = "central"
     counterpart: ClassVar[str | None] = "linucb"
+    gaussian: ClassVar[bool] = True
 
     def __init__(self, setting: Setting, rng: Rng) -> None:
         self.setting = setting

@@ -34,6 +34,7 @@ class LinearLocal(LinearUCB):
     protects: ClassVar[str] = "context and reward"
     trust: ClassVar[str] = "local"
     counterpart: ClassVar[str | None] = "linucb"
+    gaussian: ClassVar[bool] = True
 
     def __init__(self, setting: Setting, rng: Rng) -> None:
         self.sigma = gaussian_sigma(SENSITIVITY, noise_rho(setting))

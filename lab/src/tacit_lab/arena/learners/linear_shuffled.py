@@ -41,6 +41,7 @@ class LinearShuffled(LinearUCB):
     protects: ClassVar[str] = "context and reward"
     trust: ClassVar[str] = "shuffled"
     counterpart: ClassVar[str | None] = "linucb"
+    gaussian: ClassVar[bool] = True
 
     def __init__(self, setting: Setting, rng: Rng) -> None:
         self.sigma = gaussian_sigma(SENSITIVITY, noise_rho(setting))

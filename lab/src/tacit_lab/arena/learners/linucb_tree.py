@@ -32,6 +32,7 @@ class LinUCBTree(LinearUCB):
     protects: ClassVar[str] = "context and reward"
     trust: ClassVar[str] = "central"
     counterpart: ClassVar[str | None] = "linucb"
+    gaussian: ClassVar[bool] = True
 
     def __init__(self, setting: Setting, rng: Rng) -> None:
         super().__init__(setting, rng)

@@ -29,6 +29,7 @@ class TacitEpochs(MenuLearner):
     protects: ClassVar[str] = "context and reward"
     trust: ClassVar[str] = "central"
     counterpart: ClassVar[str | None] = "uniform-posterior"
+    gaussian: ClassVar[bool] = True
 
     def __init__(self, setting: Setting, rng: Rng) -> None:
         super().__init__(setting, rng)

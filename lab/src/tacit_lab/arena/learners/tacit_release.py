@@ -39,6 +39,7 @@ class Tacit(UniformPlay):
     protects: ClassVar[str] = "context and reward"
     trust: ClassVar[str] = "central"
     counterpart: ClassVar[str | None] = "uniform-posterior"
+    gaussian: ClassVar[bool] = True
     passes: ClassVar[int] = 2
 
     def __init__(self, setting: Setting, rng: Rng) -> None:
@@ -93,7 +94,8 @@ class TacitPure(Tacit):
     """
 
     name: ClassVar[str] = "Tacit pure"
-    protects: ClassVar[str] = "context and reward (epsilon for each decision)"
+    per_decision: ClassVar[bool] = True
+    gaussian: ClassVar[bool] = False
 
     def build(self) -> Design:
         problem = self.setting.problem

@@ -73,7 +73,8 @@ class USCA(UniformPlay):
     source: ClassVar[str] = (
         "Pavlovic, Salgia, Zhao 2025, Differentially Private Kernelized Contextual Bandits"
     )
-    protects: ClassVar[str] = "context and reward (epsilon for each decision)"
+    protects: ClassVar[str] = "context and reward"
+    per_decision: ClassVar[bool] = True
     trust: ClassVar[str] = "central"
     counterpart: ClassVar[str | None] = "uniform-posterior"
 

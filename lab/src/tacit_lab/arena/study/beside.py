@@ -3,37 +3,49 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
-from tacit_lab.arena.environments import DATA
-from tacit_lab.arena.job import Row
+from tacit_lab.arena.environments import DATA, TABLES
+from tacit_lab.arena.promise import Promise
 from tacit_lab.arena.selection import Selection
 from tacit_lab.arena.statistics import Interval, Key, interval, plus_minus
+from tacit_lab.arena.study.content import Study
 from tacit_lab.arena.study.markdown import count, level, table
 
 
-def real(selection: Selection, failures: Sequence[Row]) -> list[str]:
-    """Errors on real people, in the data's own unit."""
+def real(study: Study) -> list[str]:
+    """Errors on real data, in the data's own unit, apart for each kind of promise."""
+    selection = study.selection
     lines: list[str] = []
-    for name in sorted(set(DATA) & set(selection.cells.environments())):
+    for name in sorted((set(DATA) | set(TABLES)) & set(selection.cells.environments())):
         rounds = max(selection.cells.rounds(name))
-        keys = [key for key in selection.cells.rows if key[1:3] == (name, rounds)]
-        keys = [key for key in keys if key[3] == selection.level(key[0])]
-        errors = {key[0]: _scaled(selection, key, "error_rate") for key in keys}
-        best_first = sorted(errors, key=lambda learner: errors[learner].mean)
-        rows = [[f"`{learner}`", plus_minus(errors[learner])] for learner in best_first]
         lines += [
-            f"`{name}`, {rounds:,} people, decisions for people who never played, "
-            "error in the data's own unit:"
+            f"`{name}`, {rounds:,} rounds, decisions for people or rows that never played, "
+            "error in the data's own unit:",
+            "",
         ]
-        lines += table(["learner", "error"], rows)
+        for promise in Promise:
+            lines += _by_error(selection, name, rounds, promise)
     return ["## Real data", "", *lines] if lines else []
 
 
-def published(selection: Selection, failures: Sequence[Row]) -> list[str]:
+def _by_error(selection: Selection, name: str, rounds: int, promise: Promise) -> list[str]:
+    keys = [
+        (learner, name, rounds, selection.level(learner))
+        for learner in selection.promising(promise)
+    ]
+    errors = {
+        key[0]: _scaled(selection, key, "error_rate") for key in keys if key in selection.cells.rows
+    }
+    best_first = sorted(errors, key=lambda learner: errors[learner].mean)
+    rows = [[f"`{learner}`", plus_minus(errors[learner])] for learner in best_first]
+    return table([promise.value, "error"], rows) if rows else []
+
+
+def published(study: Study) -> list[str]:
     """Every published figure whose setting is in the table."""
+    selection = study.selection
     spec = tomllib.loads(resources.files("tacit_lab.arena").joinpath("published.toml").read_text())
     lines: list[str] = []
     for figure in spec["figures"]:

@@ -3,36 +3,52 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tacit_lab.arena.environments import RKHS
-from tacit_lab.arena.names import base_and_variant, known_learners
+from tacit_lab.arena.names import base_and_variant
+from tacit_lab.arena.promise import Promise
 from tacit_lab.arena.rate import rate_slope
-from tacit_lab.arena.selection import PAPER, Selection
-from tacit_lab.arena.statistics import Interval, paired
+from tacit_lab.arena.selection import EPOCHS, OURS, PAPER, Selection
+from tacit_lab.arena.statistics import Interval, Key, paired
 
 LONG = 3000  # rounds from which the release is meant to be the best
+LONG_REGRET = 10_000  # and from which epochs are meant to lose least while learning
 SLACK = 0.1  # by which a measured slope may miss the theory's
 
 
 @dataclass(frozen=True)
+class Track:
+    """One of the two things that are measured, and from how many rounds on the claim is made."""
+
+    ours: str
+    column: str
+    least: int
+    word: str
+
+
+FINAL = Track(OURS, "error_rate", LONG, "error")
+WHILE_LEARNING = Track(EPOCHS, "cumulative_regret", LONG_REGRET, "regret")
+
+
+@dataclass(frozen=True)
 class Duel:
-    """Ours against the best other private learner, in one setting. `gap` is ours less theirs, on
-    the same seeds."""
+    """Ours against the best of some others, in one setting. `gap` is ours less theirs, on the same
+    seeds."""
 
     environment: str
     rounds: int
     epsilon: float
     ours: str
-    error: Interval
+    value: Interval
     rival: str
-    rival_error: Interval
+    rival_value: Interval
     gap: Interval
 
     @property
     def won(self) -> bool:
-        return self.error.mean <= self.rival_error.mean
+        return self.value.mean <= self.rival_value.mean
 
     @property
     def clear(self) -> bool:
@@ -41,60 +57,47 @@ class Duel:
 
 
 def duels(
-    selection: Selection, ours: str, wanted: Callable[[str], bool], rivals: list[str]
+    selection: Selection,
+    track: Track,
+    rivals: Sequence[str],
+    wanted: Callable[[str], bool] = lambda environment: True,
 ) -> list[Duel]:
-    """Every setting of at least `LONG` rounds in which `ours` met one of `rivals`."""
+    """Every setting of enough rounds in which ours met one of `rivals`, at equal epsilon."""
     found = []
     cells = selection.cells
     for key in sorted(cells.rows):
         learner, environment, rounds, epsilon = key
-        if learner != ours or rounds < LONG or not math.isfinite(epsilon):
-            continue
-        if not wanted(environment):
+        if learner != track.ours or rounds < track.least or not math.isfinite(epsilon):
             continue
         keys = [(name, environment, rounds, epsilon) for name in rivals]
         met = [other for other in keys if other in cells.rows]
-        if met:
-            best = min(met, key=lambda other: cells.interval(other).mean)
-            found.append(
-                Duel(
-                    environment,
-                    rounds,
-                    epsilon,
-                    ours=ours,
-                    error=cells.interval(key),
-                    rival=best[0],
-                    rival_error=cells.interval(best),
-                    gap=paired(cells.values(key), cells.values(best)),
-                )
-            )
+        if met and wanted(environment):
+            found.append(_duel(selection, key, met, track.column))
     return found
 
 
-def others(selection: Selection) -> tuple[list[str], list[str]]:
-    """Private learners that are not ours: those that protect as much, and those that protect less
-    or only claim to."""
-    rivals = [name for name in selection.private if name not in selection.ours()]
-    as_much = [name for name in rivals if protects_all(name)]
-    less = [name for name in rivals if not protects_all(name)]
-    return as_much, less
+def _duel(selection: Selection, key: Key, met: list[Key], column: str) -> Duel:
+    cells = selection.cells
+    best = min(met, key=lambda other: cells.interval(other, column).mean)
+    return Duel(
+        *key[1:],
+        ours=key[0],
+        value=cells.interval(key, column),
+        rival=best[0],
+        rival_value=cells.interval(best, column),
+        gap=paired(cells.values(key, column), cells.values(best, column)),
+    )
 
 
-def protects_all(learner: str) -> bool:
-    """Context and reward, from everybody. Somebody's own learner is believed to."""
-    known = known_learners().get(learner)
-    if known is None:
-        return True
-    return "context and reward" in known.protects and "other agents" not in known.protects
+def rivals(selection: Selection, promise: Promise) -> list[str]:
+    """Private learners with this kind of promise that are not ours."""
+    private = set(selection.private) - set(selection.ours())
+    return [name for name in selection.promising(promise) if name in private]
 
 
-def on_rkhs(environment: str) -> bool:
-    return environment in RKHS
-
-
-def elsewhere(environment: str) -> bool:
-    base, variant = base_and_variant(environment)
-    return base not in RKHS and variant == "public"
+def known_law(environment: str) -> bool:
+    """Whether learners were told the true law of contexts."""
+    return base_and_variant(environment)[1] == "public"
 
 
 @dataclass(frozen=True)

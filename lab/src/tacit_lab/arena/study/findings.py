@@ -1,5 +1,4 @@
-"""Findings: the ranking, error by rounds, epsilon and dimension, cost, generators, reward while
-learning."""
+"""Long tables: error by rounds, epsilon and dimension, cost, generators, regret while learning."""
 
 from __future__ import annotations
 
@@ -9,51 +8,18 @@ from collections.abc import Sequence
 import numpy as np
 
 from tacit_lab.arena.environments.rkhs import SIZE_NAMES
-from tacit_lab.arena.job import Row
+from tacit_lab.arena.promise import Promise, promise_named
 from tacit_lab.arena.selection import FEWEST, OURS, Selection
-from tacit_lab.arena.statistics import Key, interval, plus_minus, ranking
+from tacit_lab.arena.statistics import Key, error_share, interval, plus_minus, regret_share
 from tacit_lab.arena.study.claims import SLACK, slopes, variants
-from tacit_lab.arena.study.markdown import count, listed, signed, table
+from tacit_lab.arena.study.content import Study
+from tacit_lab.arena.study.markdown import listed, signed, table
 
-IMAGES = "images/arena"
 TICK = 1e-6  # no cost is below a microsecond
 
 
-def ranked(selection: Selection, failures: Sequence[Row]) -> list[str]:
-    """In the main setting, and where that is more rounds than some learner played, also where all
-    of them played."""
-    lines = ["## Who is best", ""]
-    for rounds in sorted({selection.rounds, selection.common_rounds}, reverse=True):
-        lines += _places(selection, rounds)
-    return [*lines, *_image("ranking", "Ranking with intervals")]
-
-
-def _places(selection: Selection, rounds: int) -> list[str]:
-    places = ranking(selection.cells, rounds, selection.epsilon, selection.environments)
-    best = next((place for place in places if place.learner in selection.private), None)
-    words = (
-        f"At {rounds:,} rounds and `eps = {selection.epsilon:g}`, "
-        f"over {count(places[0].environments, 'environment')} "
-        "that all of these learners played; the error is a share of uniform play's."
-    )
-    if best is not None:
-        words += (
-            f" The best private learner is `{best.learner}`, "
-            f"which leaves {best.left.mean:.0%} of it."
-        )
-    rows = [
-        [
-            f"`{place.learner}`",
-            "yes" if place.learner in selection.private else "no",
-            plus_minus(place.left),
-            f"{place.place:.1f}",
-        ]
-        for place in places
-    ]
-    return [words, *table(["learner", "private", "error / uniform play's", "mean place"], rows)]
-
-
-def by_rounds(selection: Selection, failures: Sequence[Row]) -> list[str]:
+def by_rounds(study: Study) -> list[str]:
+    selection = study.selection
     found = slopes(selection)
     if not found:
         return []
@@ -80,11 +46,11 @@ def by_rounds(selection: Selection, failures: Sequence[Row]) -> list[str]:
         "from the kernel's eigenvalues under the law of play. "
         f"{steeper} of {len(found)} are steeper than the theory's.",
         *table(columns, rows),
-        *_image("error-rounds", "Error against rounds"),
     ]
 
 
-def by_epsilon(selection: Selection, failures: Sequence[Row]) -> list[str]:
+def by_epsilon(study: Study) -> list[str]:
+    selection = study.selection
     settings = selection.with_epsilons()
     if not settings:
         return []
@@ -103,10 +69,11 @@ def by_epsilon(selection: Selection, failures: Sequence[Row]) -> list[str]:
                 rows.append([f"`{learner}`", *(_error(selection, key) for key in keys)])
         columns = ["learner", *(f"eps {epsilon:g}" for epsilon in epsilons), "none"]
         lines += ["", f"`{name}`, {rounds:,} rounds:", *table(columns, rows)]
-    return [*lines, *_image("error-epsilon", "Error against epsilon")]
+    return lines
 
 
-def by_dimension(selection: Selection, failures: Sequence[Row]) -> list[str]:
+def by_dimension(study: Study) -> list[str]:
+    selection = study.selection
     cells = selection.cells
     kernels = selection.with_sizes()
     if not kernels:
@@ -118,7 +85,7 @@ def by_dimension(selection: Selection, failures: Sequence[Row]) -> list[str]:
     ]
     for kernel in kernels:
         rows = []
-        for learner in cells.learners():
+        for learner in selection.by_promise:
             keys = [
                 (learner, f"{kernel}-{size}", selection.rounds, selection.level(learner))
                 for size in SIZE_NAMES
@@ -126,11 +93,12 @@ def by_dimension(selection: Selection, failures: Sequence[Row]) -> list[str]:
             if any(key in cells.rows for key in keys):
                 rows.append([f"`{learner}`", *(_share(selection, key) for key in keys)])
         lines += ["", f"`{kernel}`:", *table(["learner", *SIZE_NAMES], rows)]
-    return [*lines, *_image("error-dimension", "Error against dimension")]
+    return lines
 
 
-def costs(selection: Selection, failures: Sequence[Row]) -> list[str]:
+def costs(study: Study) -> list[str]:
     """On the environment that was played most."""
+    selection = study.selection
     name = selection.busiest
     rows = []
     for learner in selection.cells.learners():
@@ -150,10 +118,11 @@ def costs(selection: Selection, failures: Sequence[Row]) -> list[str]:
         f"Of the learner alone on `{name}`, one core: "
         "designing, playing all rounds, deciding for all fresh contexts."
     )
-    return ["## Cost", "", words, *table(columns, rows), *_image("cost", "Cost against rounds")]
+    return ["## Cost", "", words, *table(columns, rows)]
 
 
-def generators(selection: Selection, failures: Sequence[Row]) -> list[str]:
+def generators(study: Study) -> list[str]:
+    selection = study.selection
     found = variants(selection)
     if not found:
         return []
@@ -173,11 +142,12 @@ def generators(selection: Selection, failures: Sequence[Row]) -> list[str]:
     ]
 
 
-def learning(selection: Selection, failures: Sequence[Row]) -> list[str]:
+def learning(study: Study) -> list[str]:
     """What is lost while learning: learners that explore uniformly pay for it."""
+    selection = study.selection
     shares = {}
     for name in selection.cells.learners():
-        share = selection.over_seeds(name, _regret)
+        share = selection.over_seeds(name, regret_share)
         if share.seeds:
             shares[name] = share
     above = [
@@ -185,8 +155,6 @@ def learning(selection: Selection, failures: Sequence[Row]) -> list[str]:
         for learner, share in shares.items()
         if learner in selection.private and share.low > 1.0
     ]
-    best_first = sorted(shares, key=lambda name: shares[name].mean)
-    rows = [[f"`{name}`", plus_minus(shares[name], ".2f")] for name in best_first]
     words = (
         f"Cumulative regret over {selection.rounds:,} rounds as a share of uniform play's, "
         "averaged over environments. "
@@ -195,12 +163,14 @@ def learning(selection: Selection, failures: Sequence[Row]) -> list[str]:
     )
     if above:
         words += f" Beyond doubt more than uniform play lost {listed(above)}."
-    return ["## Reward while learning", "", words, *table(["learner", "share"], rows)]
-
-
-def _regret(row: Row) -> float:
-    """As a share of uniform play's."""
-    return float(row["cumulative_regret"] / (row["rounds"] * row["uniform_error"]))
+    lines = ["## Regret while learning", "", words, ""]
+    for promise in Promise:
+        group = [name for name in shares if promise_named(name) is promise]
+        best_first = sorted(group, key=lambda name: shares[name].mean)
+        rows = [[f"`{name}`", plus_minus(shares[name], ".2f")] for name in best_first]
+        if rows:
+            lines += [f"{promise.value.capitalize()}:", *table(["learner", "share"], rows)]
+    return lines
 
 
 def _growth(rounds: Sequence[int], seconds: Sequence[float]) -> str:
@@ -213,15 +183,10 @@ def _share(selection: Selection, key: Key) -> str:
     rows = selection.cells.rows.get(key, {}).values()
     if not rows:
         return ""
-    shares = [row["error_rate"] / row["uniform_error"] for row in rows]
-    return plus_minus(interval(shares), ".2f")
+    return plus_minus(interval([error_share(row) for row in rows]), ".2f")
 
 
 def _error(selection: Selection, key: Key) -> str:
     if key not in selection.cells.rows:
         return ""
     return plus_minus(selection.cells.interval(key))
-
-
-def _image(name: str, words: str) -> list[str]:
-    return [f"![{words}]({IMAGES}/{name}.png)", ""]

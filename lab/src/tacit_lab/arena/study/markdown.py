@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from tacit_lab.arena.statistics import Interval
+from tacit_lab.arena.study.content import Study
 
 # nothing, or a number with its sign and interval: no letters
 NUMBER = re.compile(r"$|[+-]?\d[^a-z]*$")
@@ -42,3 +43,8 @@ def count(number: int, word: str) -> str:
 
 def level(epsilon: float) -> str:
     return f"{epsilon:g}" if math.isfinite(epsilon) else "none"
+
+
+def figure(study: Study, name: str, words: str) -> list[str]:
+    """A figure that `figures.draw_all` has drawn."""
+    return [f"![{words}]({study.images}/{name}.svg)", ""]

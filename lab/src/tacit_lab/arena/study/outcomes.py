@@ -7,44 +7,48 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tacit_lab.arena.job import Row
-from tacit_lab.arena.selection import OURS, Selection
+from tacit_lab.arena.promise import Promise, promise_named
+from tacit_lab.arena.selection import Selection
 from tacit_lab.arena.statistics import paired, plus_minus
 from tacit_lab.arena.study.claims import (
-    LONG,
+    FINAL,
     SLACK,
+    WHILE_LEARNING,
     Duel,
     Slope,
+    Track,
     against,
     duels,
-    elsewhere,
-    on_rkhs,
-    others,
+    known_law,
+    rivals,
     slopes,
 )
+from tacit_lab.arena.study.content import Study
 from tacit_lab.arena.study.markdown import count, listed, signed, table
 
-WHERE = {on_rkhs: "functions of a known kernel", elsewhere: "the other problems"}
+MOST_SHOWN = 5  # lost settings in a table, unless more are beyond doubt
 FLOOR = "best-fixed"
-WHOM = (
-    "private learners that protect context and reward",
-    "learners that protect less, or only claim to",
-)
+AT_EQUAL_PROMISE = "the other learners with joint privacy"
+WEAKER = "learners with a weaker or another promise"
 
 
-def first(selection: Selection, failures: Sequence[Row]) -> list[str]:
+def first(study: Study) -> list[str]:
     """The claims that do not hold, before anything else; then those that do."""
     lost: list[str] = []
     held: list[str] = []
-    for wanted, where in WHERE.items():
-        for rivals, whom in zip(others(selection), WHOM, strict=True):
-            met = duels(selection, OURS, wanted, rivals)
+    selection = study.selection
+    for track in (FINAL, WHILE_LEARNING):
+        for promise, whom in ((Promise.JOINT, AT_EQUAL_PROMISE), (Promise.OTHER, WEAKER)):
+            met = duels(selection, track, rivals(selection, promise), known_law)
             if met:
                 claims = held if all(duel.won for duel in met) else lost
-                claims += _won(met, where, whom)
+                claims += _won(met, track, whom)
     found = slopes(selection)
     if found:
         claims = held if all(slope.holds for slope in found) else lost
         claims += _rates(found)
+    claims = lost if _surprises(study) else held
+    claims += _attacked(study)
     lines: list[str] = []
     if lost:
         lines += ["## First: what does not hold", "", *lost]
@@ -53,38 +57,75 @@ def first(selection: Selection, failures: Sequence[Row]) -> list[str]:
     return lines
 
 
-def _won(met: list[Duel], where: str, whom: str) -> list[str]:
+def _won(met: list[Duel], track: Track, whom: str) -> list[str]:
     won = [duel for duel in met if duel.won]
     lost = [duel for duel in met if not duel.won]
     clear = sum(duel.clear for duel in won)
     settings = count(len(met), "setting")
     if not lost:
         return [
-            f"On {where} Tacit's release (`{OURS}`) has a lower mean error than all {whom}, "
-            f"at equal `(eps, delta)`, in every one of {settings} with `T >= {LONG}`; "
-            f"in {clear} of them the paired interval leaves no doubt.",
+            f"`{track.ours}` has a lower mean {track.word} than all of {whom}, "
+            f"at equal epsilon and delta, in every one of {settings} with at least "
+            f"{track.least:,} rounds; in {clear} of them the paired interval leaves no doubt.",
             "",
         ]
-    rows = [
-        [
-            f"`{duel.environment}`",
-            f"{duel.rounds:,}",
-            f"{duel.epsilon:g}",
-            f"`{duel.rival}`",
-            plus_minus(duel.rival_error),
-            plus_minus(duel.error),
-            signed(duel.gap),
-        ]
-        for duel in lost
-    ]
-    beaten = sum(duel.clear for duel in lost)
+    beaten = [duel for duel in lost if duel.clear]
+    words = (
+        f"**`{track.ours}` does not always have a lower {track.word} than {whom}**: "
+        f"in {len(lost)} of {settings} with at least {track.least:,} rounds one of them has a "
+        f"lower mean {track.word} at equal epsilon and delta, in {len(beaten)} beyond doubt (the "
+        f"paired interval). In the other {len(won)} `{track.ours}` has the lowest, in {clear} "
+        "beyond doubt."
+    )
+    worst = sorted(lost, key=lambda duel: (not duel.clear, -duel.gap.mean / _size(duel)))
+    shown = max(len(beaten), min(len(lost), MOST_SHOWN))
+    if shown < len(lost):
+        words += f" The {shown} clearest:"
+    return [words, *table(_columns(track), [_row(duel) for duel in worst[:shown]])]
+
+
+def _size(duel: Duel) -> float:
+    return duel.gap.margin if duel.gap.seeds > 1 and duel.gap.margin > 0 else math.inf
+
+
+def _columns(track: Track) -> list[str]:
+    return ["environment", "rounds", "eps", "best", f"its {track.word}", "ours", "difference"]
+
+
+def _row(duel: Duel) -> list[str]:
     return [
-        f"**On {where} Tacit's release (`{OURS}`) is not always better than {whom}**: "
-        f"in {len(lost)} of {settings} with `T >= {LONG}` one of them has a lower mean error "
-        f"at equal `(eps, delta)`, in {beaten} beyond doubt (the paired interval). "
-        f"In the other {len(won)} Tacit has the lowest, in {clear} beyond doubt.",
-        *table(["environment", "T", "eps", "best", "its error", "Tacit's", "difference"], rows),
+        f"`{duel.environment}`",
+        f"{duel.rounds:,}",
+        f"{duel.epsilon:g}",
+        f"`{duel.rival}`",
+        plus_minus(duel.rival_value),
+        plus_minus(duel.value),
+        signed(duel.gap),
     ]
+
+
+def _surprises(study: Study) -> list[str]:
+    """Learners whose claim an attack refuted, though their class says that it holds."""
+    return [
+        name
+        for name, found in study.attacks.items()
+        if found.refuted and promise_named(name) is not Promise.NONE
+    ]
+
+
+def _attacked(study: Study) -> list[str]:
+    if not study.attacks:
+        return []
+    surprises = _surprises(study)
+    if surprises:
+        words = listed([f"`{name}`" for name in surprises])
+        return [f"**An attack proved more than was claimed**: {words} (see below).", ""]
+    refuted = [f"`{name}`" for name, found in study.attacks.items() if found.refuted]
+    held = len(study.attacks) - len(refuted)
+    words = f"No attack proved more than the claim of {count(held, 'private learner')}"
+    if refuted:
+        words += f"; it did for {listed(refuted)}, which therefore stand in no ranking"
+    return [f"{words} (see [below](#is-it-private)).", ""]
 
 
 def _rates(found: list[Slope]) -> list[str]:
@@ -113,14 +154,15 @@ def _rates(found: list[Slope]) -> list[str]:
     ]
 
 
-def did_not_work(selection: Selection, failures: Sequence[Row]) -> list[str]:
+def did_not_work(study: Study) -> list[str]:
+    selection = study.selection
     return [
         "## What did not work",
         "",
         *_no_better(selection),
         *_below_the_floor(selection),
         *_short(selection),
-        *_failed(failures),
+        *_failed(study.failures),
     ]
 
 

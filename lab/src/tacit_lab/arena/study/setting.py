@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from tacit.errors import TacitError
 from tacit_lab.arena.environments.about import ABOUT
-from tacit_lab.arena.job import Row
 from tacit_lab.arena.measure import FRESH, GRID, REGRET_ROUNDS
 from tacit_lab.arena.names import base_and_variant, learner_named
+from tacit_lab.arena.promise import Promise, protection
 from tacit_lab.arena.protocol import MENU
 from tacit_lab.arena.selection import Selection
+from tacit_lab.arena.study.content import Study
 from tacit_lab.arena.study.markdown import count, listed, table
 
 PROBLEM = """
@@ -30,7 +30,7 @@ Cumulative regret is taken in every round, or in {regret:,} evenly spaced ones w
 
 Learners know the kernel and, unless it says otherwise, the true law of contexts. Privacy noise
 is simulated from a seed, as everything here. A learner that protects less than context and reward,
-or trusts nobody, solves another problem than joint differential privacy: the table says which.
+or trusts nobody, solves another problem than joint differential privacy: tables keep them apart.
 `delta` is {delta} throughout. Where a paper leaves a constant open, the learner's docstring says
 what was chosen, from public facts only: USCA's `tau`, for one, is the one that should serve its
 decisions best.
@@ -40,43 +40,84 @@ for all decisions.
 """
 
 
-def head(selection: Selection, failures: Sequence[Row], source: str) -> list[str]:
+def head(study: Study) -> list[str]:
+    selection = study.selection
     rows = selection.rows
-    seeds = {row["seed"] for row in rows}
     have = [
         count(len(rows), "row"),
         count(len(selection.cells.learners()), "learner"),
         count(len(_base_names(selection)), "environment"),
-        count(len(seeds), "seed"),
+        count(len({row["seed"] for row in rows}), "seed"),
     ]
     versions = listed(sorted({row["version"] for row in rows}))
     return [
         "# The study: private contextual bandits, measured",
         "",
-        f"Made by `tacit arena study {source}` from {listed(have)} (Tacit {versions}); "
-        f"{count(len(failures), 'job')} failed. No number on this page was typed; "
-        "the figures are made by `tacit arena figures` from the same table.",
+        f"Made by `tacit arena study {study.source}` from {listed(have)} (Tacit {versions}); "
+        f"{count(len(study.failures), 'job')} failed. No number on this page was typed. "
+        f"[All tables]({study.tables}) and how it was measured stand on a page of their own.",
+        "",
+        "Learners are compared with those that promise the same, and never with others:",
+        "",
+        *(f"- {promise.value}: {_names(selection, promise)};" for promise in Promise),
         "",
     ]
 
 
-def setting(selection: Selection, failures: Sequence[Row]) -> list[str]:
+def _names(selection: Selection, promise: Promise) -> str:
+    return listed([f"`{name}`" for name in selection.promising(promise)]) or "none here"
+
+
+def measured(study: Study) -> list[str]:
+    """What was measured, in a few lines."""
+    return [
+        "## How it was measured",
+        "",
+        "For one environment and seed every learner meets the same function, the same contexts and "
+        "the same noise. The error is what a decision loses against the best action, on average "
+        "over contexts that nobody has seen; regret is what was lost in the rounds. Intervals are "
+        "95 %, over seeds; differences are taken on the same environments, rounds, epsilon and "
+        "seeds. Learners know the kernel and, unless it says otherwise, the true law of contexts. "
+        f"Definitions, learners, environments and the long tables: [All tables]({study.tables}); "
+        "how to repeat it or add a learner: [The arena](arena.md).",
+        "",
+    ]
+
+
+def tables_head(study: Study) -> list[str]:
+    return [
+        "# The study: all tables",
+        "",
+        f"Made by `tacit arena study {study.source}`, together with [the page to read](study.md).",
+        "",
+    ]
+
+
+def setting(study: Study) -> list[str]:
+    selection = study.selection
     deltas = listed([f"{delta:g}" for delta in sorted({row["delta"] for row in selection.rows})])
     problem = PROBLEM.format(fresh=FRESH, grid=GRID, menu=MENU, regret=REGRET_ROUNDS, delta=deltas)
     return ["## Setting", *problem.splitlines(), *_learners(selection), *_environments(selection)]
 
 
 def _learners(selection: Selection) -> list[str]:
-    rows = []
-    for key in selection.cells.learners():
-        most = max(row["rounds"] for row in selection.rows if row["learner"] == key)
-        try:
-            kind = learner_named(key)
-            words = [kind.name, kind.source, kind.protects, kind.trust]
-        except TacitError:  # somebody's own, or of another version
-            words = [key, "", "", ""]
-        rows.append([f"`{key}`", *words, f"{most:,}"])
-    return table(["learner", "name", "source", "protects", "trust", "most rounds"], rows)
+    lines: list[str] = []
+    for promise in Promise:
+        rows = [_learner(selection, key) for key in selection.promising(promise)]
+        if rows:
+            columns = ["learner", "name", "source", "protects", "trust", "most rounds"]
+            lines += [f"{promise.value[0].upper()}{promise.value[1:]}:", *table(columns, rows)]
+    return lines
+
+
+def _learner(selection: Selection, key: str) -> list[str]:
+    most = max(row["rounds"] for row in selection.rows if row["learner"] == key)
+    try:
+        kind = learner_named(key)
+        words = [kind.name, kind.source, protection(kind), kind.trust]
+    except TacitError:  # somebody's own, or of another version
+        words = [key, "", "", ""]
+    return [f"`{key}`", *words, f"{most:,}"]
 
 
 def _environments(selection: Selection) -> list[str]:
