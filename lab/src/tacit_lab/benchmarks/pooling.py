@@ -18,7 +18,7 @@ import typer
 
 from tacit import Matern, Policy, Problem
 from tacit._typing import Floats
-from tacit_lab.arena.drawing import INK, MUTED, STYLE
+from tacit.report.canvas import INK, MUTED, STYLE
 from tacit_lab.arena.measure import FRESH_CONTEXTS, FUNCTION, stream
 from tacit_lab.arena.names import environment_named
 from tacit_lab.arena.values import references, value

@@ -43,6 +43,7 @@ class AdaSSP(Ridge):
     protects: ClassVar[str] = "context and reward"
     trust: ClassVar[str] = "central"
     counterpart: ClassVar[str | None] = "ridge"
+    gaussian: ClassVar[bool] = True
 
     def __init__(self, setting: Setting, rng: Rng) -> None:
         rho = SHARE * noise_rho(setting)

@@ -35,6 +35,7 @@ class BoostedAdaSSP(AdaSSP):
         "Tang, Aydore, Kearns, Rho, Roth, Wang, Wang, Wu 2023, "
         "Improved Differentially Private Regression via Gradient Boosting"
     )
+    gaussian: ClassVar[bool] = True
 
     def __init__(self, setting: Setting, rng: Rng) -> None:
         rho = SHARE * noise_rho(setting) / ROUNDS

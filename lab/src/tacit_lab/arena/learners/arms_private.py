@@ -83,6 +83,7 @@ class AdaCUCB(PrivateUCB):
 
     name: ClassVar[str] = "AdaC-UCB"
     source: ClassVar[str] = "Azize, Basu 2024, Concentrated Differential Privacy for Bandits"
+    gaussian: ClassVar[bool] = True
 
     def sigma(self, count: float) -> float:
         return gaussian_sigma(SENSITIVITY, noise_rho(self.setting)) / count

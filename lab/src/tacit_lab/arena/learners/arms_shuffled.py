@@ -95,6 +95,7 @@ class ArmsShuffled(ArmElimination):
     protects: ClassVar[str] = "reward (contexts are not read)"
     trust: ClassVar[str] = "shuffled"
     counterpart: ClassVar[str | None] = "arm-elimination"
+    gaussian: ClassVar[bool] = True
 
     def __init__(self, setting: Setting, rng: Rng) -> None:
         super().__init__(setting, rng)

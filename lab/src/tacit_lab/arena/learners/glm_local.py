@@ -10,8 +10,7 @@ from scipy.special import gammaln
 
 from tacit._typing import Floats, Rng
 from tacit_lab.arena.learners.featured import FeatureLearner
-from tacit_lab.arena.learners.features import principal
-from tacit_lab.arena.learners.linear import MOST
+from tacit_lab.arena.learners.features import MOST, principal
 from tacit_lab.arena.learners.posterior import PRIOR
 from tacit_lab.arena.protocol import Setting
 

@@ -50,6 +50,7 @@ class KernelProjected(Shrinking):
     protects: ClassVar[str] = "context and reward"
     trust: ClassVar[str] = "central"
     counterpart: ClassVar[str | None] = "shrinking"
+    gaussian: ClassVar[bool] = True
 
     def __init__(self, setting: Setting, rng: Rng) -> None:
         self.sigma = gaussian_sigma(SENSITIVITY, noise_rho(setting))
@@ -92,6 +93,7 @@ class KernelProjectedLocal(KernelProjected):
 
     name: ClassVar[str] = "LDP kernel regression, projected"
     trust: ClassVar[str] = "local"
+    gaussian: ClassVar[bool] = True
 
     def released(self, Phi: Floats, y: Floats) -> Floats:
         return np.asarray(self.messages(Phi, y).sum(axis=0))

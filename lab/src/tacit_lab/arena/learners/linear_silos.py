@@ -33,6 +33,7 @@ class LinearSilos(LinearAgents):
         "Zhou, Chowdhury 2024, On Differentially Private Federated Linear Contextual Bandits"
     )
     protects: ClassVar[str] = "context and reward"
+    refuted_by: ClassVar[str | None] = None
 
     @property
     def batch(self) -> int:

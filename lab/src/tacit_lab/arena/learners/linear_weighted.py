@@ -49,6 +49,7 @@ class LinearWeighted(Shrinking):
     protects: ClassVar[str] = "context and reward"
     trust: ClassVar[str] = "central"
     counterpart: ClassVar[str | None] = "shrinking"
+    gaussian: ClassVar[bool] = True
 
     def __init__(self, setting: Setting, rng: Rng) -> None:
         self.sigma = gaussian_sigma(SENSITIVITY, noise_rho(setting))

@@ -68,6 +68,7 @@ class PoliciesShuffled(PoliciesPrivate):
 
     name: ClassVar[str] = "Shuffled policy elimination"
     trust: ClassVar[str] = "shuffled"
+    gaussian: ClassVar[bool] = True
 
     @property
     def sigma(self) -> float:

@@ -44,6 +44,7 @@ class SGDRidge(Ridge):
     protects: ClassVar[str] = "context and reward"
     trust: ClassVar[str] = "central"
     counterpart: ClassVar[str | None] = "ridge"
+    gaussian: ClassVar[bool] = True
 
     def __init__(self, setting: Setting, rng: Rng) -> None:
         self.sigma = gaussian_sigma(2.0 * CLIP, noise_rho(setting) / STEPS)
