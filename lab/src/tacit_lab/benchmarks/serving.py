@@ -7,9 +7,10 @@ In one run, on this machine and its loopback address: an endpoint that answers w
 the same stack, with as many connections), a released policy, and studies on SQLite and PostgreSQL
 whose decisions are durable before they are answered, once while everybody explores and once by what
 was learned, as far as that is good enough. Throughput is that of callers who send the next request
-when the last one was answered; the empty endpoint is measured first and last, and the faster of the
-two counts. Percentiles are of requests that come at a fixed rate, from the moment at which each was
-due. The process that makes the load shares the machine with the service.
+when the last one was answered. Machines are shared, and their speed changes from one second to the
+next: so each server takes turns with the empty endpoint, and its share is the median of what it had
+of the turns before and after. Percentiles are of requests that come at a fixed rate, from the
+moment at which each was due. The process that makes the load shares the machine with the service.
 
 With `--minutes` it is the memory that is watched instead, of one service that decides by a policy
 and for a study and takes rewards; the command fails if it grows.
@@ -56,6 +57,7 @@ PROBLEM = Problem(
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
 LARGE = Budget(epsilon=10.0, delta=1e-6)  # leaves so many landmarks something to tell
 PEOPLE = 1000
+TURNS = 5  # of a server and the empty endpoint
 LEARNED = (3000, 2_000_000)  # rounds of the first epoch, and of the one that is loaded
 EXPLORING = (2_000_000, 400)
 
@@ -143,41 +145,61 @@ def asks(path: str) -> Any:
     return requests
 
 
-def measure(what: str, server: Server, path: str, load: Load) -> Measured:
-    """Loads one server, which is stopped at the end."""
+def measure(what: str, server: Server, path: str, load: Load, empty: Server) -> Measured:
+    """Loads one server in turns with the empty endpoint. It is stopped at the end."""
+    turn = load.seconds / TURNS
     with running(server) as up:
         asyncio.run(closed_loop(up.port, asks(path), load.connections, 0.5))  # warm
         before = up.cpu()
-        full = asyncio.run(closed_loop(up.port, asks(path), load.connections, load.seconds))
-        cpu = (up.cpu() - before) / max(1, len(full.seconds))
+        rates = [_rate(empty, "/empty", load, turn).rate]
+        turns = []
+        shares = []
+        for _ in range(TURNS):
+            turns.append(_rate(up, path, load, turn))
+            rates.append(_rate(empty, "/empty", load, turn).rate)
+            shares.append(2.0 * turns[-1].rate / (rates[-2] + rates[-1]))
+        cpu = (up.cpu() - before) / max(1, sum(len(each.seconds) for each in turns))
         timed = asyncio.run(at_rate(up.port, asks(path), load.rate, load.seconds))
-        return _line(what, full, timed, cpu, up.memory(), load)
+        found = _line(what, turns, timed, cpu, up.memory(), load)
+        return replace(found, share_of_empty=float(np.median(shares)))
 
 
-def _line(what: str, full: Timings, timed: Timings, cpu: float, mib: float, load: Load) -> Measured:
+def _rate(server: Server, path: str, load: Load, seconds: float) -> Timings:
+    return asyncio.run(closed_loop(server.port, asks(path), load.connections, seconds))
+
+
+def _line(
+    what: str, turns: list[Timings], timed: Timings, cpu: float, mib: float, load: Load
+) -> Measured:
     return Measured(
         what=what,
-        requests_a_second=full.rate,
+        requests_a_second=float(np.median([each.rate for each in turns])),
         share_of_empty=1.0,
         cpu_seconds=cpu,
         rate=load.rate,
         p50=timed.percentile(0.5),
         p99=timed.percentile(0.99),
-        failed=full.failed + timed.failed,
+        failed=sum(each.failed for each in turns) + timed.failed,
         mib=mib,
     )
 
 
 def measure_all(load: Load, rank: int, folder: Path, postgres: bool) -> list[Measured]:
-    """Everything, one after the other."""
-    empty = measure("an empty endpoint", empty_server(), "/empty", load)
-    found = [empty]
+    """Everything, one after the other, each beside the same empty endpoint."""
+    with running(empty_server()) as empty:
+        return list(_measured(load, rank, folder, postgres, empty))
+
+
+def _measured(
+    load: Load, rank: int, folder: Path, postgres: bool, empty: Server
+) -> Iterator[Measured]:
+    yield measure("another empty endpoint", empty_server(), "/empty", load, empty)
     policy = learned_policy(rank, folder)
     policy.save(folder / "policy")
     path = "/v1/studies/policy/decisions"
     alone = service(["--policy", str(folder / "policy")])
     what = f"a released policy of rank {policy.posterior.rank}"
-    found.append(measure(what, alone, path, load))
+    yield measure(what, alone, path, load, empty)
     server = Postgres().start() if postgres else None
     try:
         for sizes in (EXPLORING, LEARNED):
@@ -186,13 +208,10 @@ def measure_all(load: Load, rank: int, folder: Path, postgres: bool) -> list[Mea
                 url = server.new_url() if server and kind != "SQLite" else f"sqlite:///{file}"
                 what = f"a study on {kind}: {make_study(url, sizes, rank=100)}"
                 up = service([f"study={url}"])
-                found.append(measure(what, up, "/v1/studies/study/decisions", load))
+                yield measure(what, up, "/v1/studies/study/decisions", load, empty)
     finally:
         if server:
             server.remove()
-    found.append(measure("the empty endpoint again", empty_server(), "/empty", load))
-    fastest = max(found[0].requests_a_second, found[-1].requests_a_second)
-    return [replace(each, share_of_empty=each.requests_a_second / fastest) for each in found]
 
 
 def watch(folder: Path, rate: float, minutes: float, rank: int, as_json: bool) -> None:
