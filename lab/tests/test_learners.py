@@ -143,10 +143,12 @@ def test_without_privacy_every_action_played_is_the_counterparts(name: str) -> N
     assert np.array_equal(played(name, math.inf)[1], played(counterpart, math.inf)[1])
 
 
-# Uniform play is the same with and without privacy, and so is GP-UCB with a private last word.
-@pytest.mark.parametrize("name", sorted(set(PRIVATE) - {*NOT_EQUAL, *UNIFORM, "bo-final"}))
-# So few rounds rule out no arm of `arms-shuffled`: see test_learners_arms.py.
-@pytest.mark.parametrize("name", sorted(set(PRIVATE) - {*NOT_EQUAL, "bo-final", "arms-shuffled"}))
+# Uniform play is the same with and without privacy, and so is GP-UCB with a private last word. So
+# few rounds rule out no arm of `arms-shuffled`: see test_learners_arms.py.
+SAME_PLAY = {*NOT_EQUAL, *UNIFORM, "bo-final", "arms-shuffled"}
+
+
+@pytest.mark.parametrize("name", sorted(set(PRIVATE) - SAME_PLAY))
 def test_privacy_changes_what_is_played(name: str) -> None:
     assert not np.array_equal(played(name, 1.0)[1], played(name, math.inf)[1])
 
