@@ -86,6 +86,10 @@ class Column:
             return self._points(cells, np.zeros(len(cells)))
         return self._points(cells, rng.random(len(cells)))
 
+    def at_places(self, cells: Any, places: Floats) -> Floats:
+        """The point of each cell that lies so far into it, given one number for each cell."""
+        return self._points(cells, places[cells])
+
     def _points(self, cells: Any, inside: Floats) -> Floats:
         """Points of cells; those in bins are so far into them."""
         if self.labels is not None:
@@ -153,6 +157,13 @@ class Cells:
         for column, own in zip(self.parts, drawn, strict=True):
             points[:, column.coordinates] = own
         return self.domain.project_points(points)
+
+    def concentrated(self, points: Floats, rng: Rng) -> Floats:
+        """The same contexts with all numbers of a bin at one random place in it."""
+        moved = [
+            column.at_places(column.index(points), rng.random(column.size)) for column in self.parts
+        ]
+        return self.joined(moved)
 
     def fitted(self, points: Floats, weights: Floats, column_probabilities: list[Floats]) -> Floats:
         """Weights under which the columns of these contexts have these probabilities.

@@ -30,6 +30,9 @@ CLEARLY = 4.0  # standard deviations by which counts must say that records were 
 MAIN_CONTEXTS = 128
 MAIN_ACTIONS = 32
 FEW = 0.02  # of the records are taken for usable at least
+# Places of values in their bins (see `misplacement`): so many, and points that they are tried on.
+PLACEMENTS = 24
+PLACED_POINTS = 2048
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,6 +165,35 @@ def main_effects(design: Design, counts: ContextCounts | None) -> Floats:
     kernel = problem.k
     assert isinstance(kernel, Separable)
     return left.T @ linalg.root(np.asarray(kernel.contexts(contexts, contexts))) / len(contexts)
+
+
+def misplacement(design: Design, counts: ContextCounts | None) -> Floats | None:
+    """How E[q] may be off because values need not be spread evenly within their bins: a matrix D
+    such that it is off by D t, t ~ N(0, I). None where a generator says how they are spread.
+
+    Whole numbers lie at a few places of a bin, the same ones for all records. Rewards far from the
+    middle of their range multiply what that does to E[q] by their mean, which would show as an
+    effect of the contexts. So all values of a bin are put to one random place in it, some times.
+    """
+    cells = design.layout.cells
+    if counts is None or cells is None or design.problem.generator is not None:
+        return None
+    points = _joint_points(design, counts)[:PLACED_POINTS]
+    rng = np.random.default_rng(int(design.fingerprint, 16))
+    at = design.problem.actions.dimension
+    spread = _mean_influence(design, points)
+    found = []
+    for _ in range(PLACEMENTS):
+        placed = points.copy()
+        placed[:, at:] = cells.concentrated(points[:, at:], rng)
+        found.append(_mean_influence(design, placed) - spread)
+    return np.column_stack(found) / np.sqrt(PLACEMENTS)
+
+
+def _mean_influence(design: Design, points: Floats) -> Floats:
+    """E[q] over these points."""
+    q = design.features(points) @ design.whitening.T
+    return np.asarray(with_one(clipped(q, design.clip)).mean(axis=0))
 
 
 def points_given(design: Design, counts: ContextCounts) -> Floats | None:

@@ -12,6 +12,7 @@ from tacit.decoder.averaging import Belief, mixture, over_scales
 from tacit.decoder.context_law import (
     ContextCounts,
     main_effects,
+    misplacement,
     moments_given,
     with_usable_records,
 )
@@ -216,6 +217,9 @@ class _Group:
             for parts in passes
             if parts.design.problem.advantage
         ]
+        self._misplaced = [
+            misplacement(parts.design, counts) if parts.added_mean else None for parts in passes
+        ]
 
     def observations(self, gain: float = 1.0) -> list[LinearObservation]:
         """Linear observations, in which the reward function shows `gain` times as much as it would
@@ -229,6 +233,10 @@ class _Group:
                 leak = self._leaks[i][: len(seen.b)]
                 N = seen.N + MAIN_EFFECT * seen.variance * leak @ leak.T
                 seen = replace(seen, N=N)
+            misplaced = self._misplaced[i]
+            if misplaced is not None:
+                off = parts.records * parts.added_mean * misplaced[: len(seen.b)]
+                seen = replace(seen, N=seen.N + off @ off.T)
             found.append(seen)
         return found
 
