@@ -13,6 +13,7 @@ import tacit
 from tacit.epochs import Learned, Shares, learn_from
 from tacit.epochs.spread import (
     MORE,
+    MORE_LAST,
     PRICE,
     PRICE_LAST,
     SPREADS,
@@ -60,7 +61,9 @@ def test_the_widest_spread_is_taken_whose_price_is_small(
         assert chosen is None
         return
     assert chosen in SPREADS
-    price = max(PRICE if later else PRICE_LAST, least + MORE * (1.0 + later))
+    price = max(PRICE_LAST, least + MORE_LAST)
+    if later:
+        price = max(PRICE, least + MORE * later)
     assert regret(chosen) <= price or chosen == 0.0
     assert all(regret(wider) > price for wider in SPREADS if wider > chosen)
 
@@ -68,8 +71,8 @@ def test_the_widest_spread_is_taken_whose_price_is_small(
 def test_draws_that_cost_nothing_are_spread_widest_and_dear_ones_not_at_all() -> None:
     assert choose_spread(linear(0.0, 0.0)) == max(SPREADS)
     assert choose_spread(linear(0.3, 10.0)) == 0.0
-    assert choose_spread(linear(0.61, 0.0), later=1.0) is None
-    assert choose_spread(linear(0.61, 0.0), later=0.0) is not None, "nobody would profit"
+    assert choose_spread(linear(0.81, 0.0), later=1.0) is None
+    assert choose_spread(linear(0.81, 0.0), later=0.0) is not None, "nobody would profit"
 
 
 def test_where_much_is_known_regret_grows_with_the_spread() -> None:
@@ -100,7 +103,8 @@ def test_a_spread_moves_draws_away_from_the_mean() -> None:
 def test_an_epoch_that_many_rounds_follow_may_cost_more() -> None:
     regret = linear(0.3, 0.2)
     assert choose_spread(regret, later=0.0) == 0.0
+    assert choose_spread(regret, later=0.1) == choose_spread(regret, later=1.0) == 0.0
     assert choose_spread(regret, later=2.0) == 0.25
-    assert choose_spread(regret, later=100.0) == choose_spread(regret, later=6.0) == 1.0
+    assert choose_spread(regret, later=100.0) == choose_spread(regret, later=6.0) == 0.75
     assert rounds_later([500, 1500, 8000], 2) == pytest.approx(8000 / 1500)
     assert rounds_later([500, 1500, 8000], 3) == 0.0

@@ -9,7 +9,7 @@ from tacit.errors import InputError
 
 # The share of the first epoch, by the number of epochs. `tacit plan --epochs` compares others.
 FIRST_SHARE = {2: 0.2, 3: 0.05, 4: 0.05, 5: 0.03, 6: 0.016}
-LEAST_FIRST = 300  # rounds of the first epoch, if that is at most a tenth of all
+LEAST_FIRST = 600  # rounds of the first epoch, if that is at most a fifth of all
 MOST_EPOCHS = 64
 LEAST_ROUNDS = 10  # of an epoch
 
@@ -41,7 +41,7 @@ def epoch_sizes(horizon: int, epochs: Any) -> list[int]:
     if epochs == 1:
         return [horizon]
     share = FIRST_SHARE.get(epochs, 1.0 / (2.0**epochs - 1.0))
-    first = max(share * horizon, min(LEAST_FIRST, horizon / 10.0, horizon / epochs))
+    first = max(share * horizon, min(LEAST_FIRST, horizon / 5.0, horizon / epochs))
     ratio = _ratio(horizon / first, epochs)
     sizes = [max(LEAST_ROUNDS, round(first * ratio**i)) for i in range(epochs - 1)]
     return [*sizes, _size(horizon - sum(sizes))]
