@@ -274,10 +274,11 @@ def test_the_study_prints_values_between_random_play_and_the_best(
     studies = [benchmark.study(setting, 0)]
     result = benchmark.gathered(setting, studies)
     known = result.mean_reference()
-    assert set(result.values) == {"found", "default", "own", "advantage"}
+    fixed = {"found", "found privately"}
+    assert set(result.values) == {*fixed, "default", "own", "advantage"}
     assert known.random < np.mean(result.values["own"]) <= known.best
     _, again = benchmark.study(setting, 0, ["own"])
-    assert set(again) == {"found", "own"}
+    assert set(again) == {*fixed, "own"}
     assert again["own"] == result.values["own"][0]  # the figures repeat
     row = json.loads(json.dumps(benchmark.as_row(result)))
     assert row["share"]["own"] > 0.5
@@ -289,6 +290,7 @@ def test_the_study_prints_values_between_random_play_and_the_best(
 def test_reached_counts_studies_that_lose_at_most_a_hundredth_of_the_range() -> None:
     known = References(random=0.0, fixed=0.5, best=0.6)
     values: dict[str, tuple[float, ...]] = {"default": (0.47, 0.481, 0.6), "found": (0.5,) * 3}
+    values["found privately"] = (0.4,) * 3
     setting = benchmark.Setting("x", 1, 1.0)
     result = benchmark.Result(setting, (known,) * 3, values)
     assert result.reached == 2
@@ -296,7 +298,7 @@ def test_reached_counts_studies_that_lose_at_most_a_hundredth_of_the_range() -> 
     assert not benchmark.Result(setting, (known,) * 3, values | {"found": (0.54,) * 3}).good
     flat = benchmark.Result(setting, (References(0.0, 0.01, 0.6),) * 3, values)
     assert flat.share("default") is None
-    assert benchmark.cells(flat, ["default"])[8] == ""
+    assert benchmark.cells(flat, ["default"])[9] == ""
 
 
 def test_an_unknown_environment_is_refused_before_anything_is_measured() -> None:

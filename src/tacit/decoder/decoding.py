@@ -50,11 +50,12 @@ UNLIKELY = 3.0
 BUMPS = 2048
 
 
-def decode(releases: Sequence[Release]) -> Posterior:
+def decode(releases: Sequence[Release], prior: Prior | None = None) -> Posterior:
     """The Gaussian posterior given all releases, which observe the same weights, and what earlier
     epochs of the same study have left.
 
     Passes over the same people share the noise of who they are; those over others are independent.
+    With a `prior` of the reward function, kernel and scale are not chosen by the evidence.
     """
     _require_same_weights(releases)
     design = releases[-1].design
@@ -68,7 +69,7 @@ def decode(releases: Sequence[Release]) -> Posterior:
     if len(groups) > 1:
         retentions.append(1.0)
     stacked = _Stacked(design, groups, retentions)
-    posterior = stacked.posterior(added_square(people[-1][-1]))
+    posterior = stacked.posterior(added_square(people[-1][-1]), prior)
     return stacked.drifted(posterior, people[-1]) if design.earlier else posterior
 
 

@@ -11,13 +11,15 @@ with the environment's own kernel, which knows more than a table says, and the d
 
 Values are mean rewards in [-1, 1], over 2000 fresh contexts, of the decisions, of random play, of
 the best fixed action and of the best action for each context. No log shows which fixed action is
-best; `found` is the value of the one that looks best in the same log, without privacy. `reached`
-says in how many studies the policy is at least as good as that, up to 1 % of the reward range. The
-share is how much of the way from random play to the best fixed action the policies have gone, on
-average over studies taken together: more than 1 if they personalise with success. Environments on
-data that is not part of Tacit are measured where they are named. `--page` writes the table into a
-page, between its marks. The command fails if a default policy is worse than what was found, on
-average over the studies of a setting, by more than 1 % of the reward range.
+best; `found` is the value of the one that looks best in the same log, without privacy, and `found
+privately` that of the one that Tacit learns with the same budget from actions and rewards alone.
+`reached` says in how many studies the policy is at least as good as what was found without privacy,
+up to 1 % of the reward range. The share is how much of the way from random play to the best fixed
+action the policies have gone, on average over studies taken together: more than 1 if they
+personalise with success. Environments on data that is not part of Tacit are measured where they are
+named. `--page` writes the table into a page, between its marks. The command fails if a default
+policy is worse than what was found, on average over the studies of a setting, by more than 1 % of
+the reward range.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ import typer
 from rich.console import Console
 from rich.progress import track
 
-from tacit import Budget, Design, Policy, Problem, Statistic
+from tacit import Budget, Categories, Design, Policy, Problem, Statistic
 from tacit._typing import Floats
 from tacit.passes import release_passes, simulate_with
 from tacit_lab.arena.environments import DATA, ENVIRONMENTS
@@ -76,6 +78,8 @@ def advantage_problem(environment: Environment) -> Problem:
 
 
 FOUND = "found"  # the fixed action that looks best in the log
+PRIVATELY = "found privately"  # the fixed action that is learned with the same budget
+EVERYBODY = Categories(["everybody"], "who")  # contexts that tell nobody from anybody else
 # What is measured: each makes the problem of a policy from an environment, or None if it would be
 # the default again.
 VARIANTS: dict[str, Callable[[Environment], Problem | None]] = {
@@ -154,6 +158,16 @@ def fit(problem: Problem, log: Log, epsilon: float, seed: int) -> Policy:
     return release_passes(design, log.collect, simulate_with(rng))
 
 
+def found_privately(environment: Environment, log: Log, epsilon: float, seed: int) -> Floats:
+    """The single action that is learned from actions and rewards alone, with the same budget."""
+    stated = environment.problem
+    problem = Problem(stated.actions, EVERYBODY, reward_range=stated.reward_range)
+    actions = log.points[:, : stated.actions.dimension]
+    everybody = EVERYBODY.sample_points(len(actions), np.random.default_rng(0))
+    policy = fit(problem, Log(np.hstack([actions, everybody]), log.rewards), epsilon, seed)
+    return policy.decide_points(everybody[:1])[0]
+
+
 def study(
     setting: Setting, seed: int, variants: Sequence[str] = tuple(VARIANTS)
 ) -> tuple[References, dict[str, float]]:
@@ -165,9 +179,14 @@ def study(
     draw = environment.fresh_contexts or environment.draw_contexts
     visitors = draw(VISITORS, stream(name, seed, FRESH_CONTEXTS))
     at = environment.problem.actions.dimension
-    found = found_fixed(environment.problem, log.points[:, :at], log.rewards)
-    everybody = np.repeat(found[None, :], len(visitors), axis=0)
-    values = {FOUND: value(environment, everybody, visitors)}
+    fixed = {
+        FOUND: found_fixed(environment.problem, log.points[:, :at], log.rewards),
+        PRIVATELY: found_privately(environment, log, setting.epsilon, seed),
+    }
+    values = {
+        name: value(environment, np.repeat(action[None, :], len(visitors), axis=0), visitors)
+        for name, action in fixed.items()
+    }
     for variant in variants:
         problem = VARIANTS[variant](environment)
         if problem is not None:
@@ -197,7 +216,8 @@ HEADER = (
     "random play",
     "best fixed",
     "best",
-    "found",
+    FOUND,
+    PRIVATELY,
     "default",
     "share",
     "reached",
@@ -221,6 +241,7 @@ def cells(result: Result, variants: Sequence[str]) -> list[str]:
         f"{known.fixed:.3f}",
         f"{known.best:.3f}",
         f"{np.mean(result.values[FOUND]):.3f}",
+        f"{np.mean(result.values[PRIVATELY]):.3f}",
         _with_error(result.values["default"]),
         "" if share is None else f"{share:.2f}",
         f"{result.reached} of {len(result.references)}",
@@ -277,6 +298,7 @@ def main(
     others: Annotated[bool, typer.Option(help="Own kernel and advantage, too.")] = True,
     workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
     page: Annotated[Path | None, typer.Option(help="A page to write the table to.")] = None,
+    mark: Annotated[str, typer.Option(help="Which table of the page it is.")] = "tables",
     as_json: Annotated[bool, typer.Option("--json", help="JSON for machines.")] = False,
 ) -> None:
     """Measures what the default policy is worth."""
@@ -292,7 +314,7 @@ def main(
         columns = header(variants)
         rows = [cells(result, variants) for result in results]
         if page is not None:
-            put_table(page, "tables", columns, rows)
+            put_table(page, mark, columns, rows)
         title = f"The value of default policies, {seeds} studies each, delta {DELTA:g}"
         print_table(title, columns, rows, width=150)
     if not all(result.good for result in results):
