@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -30,11 +32,13 @@ def mean(actions: Floats, contexts: Floats) -> Floats:
     return np.asarray(0.6 * (2.0 * actions[:, 0] - 1.0) * (2.0 * contexts[:, 0] - 1.0))
 
 
-def learned(alike: bool, passes: int = 2) -> Policy:
+def learned(alike: bool, passes: int = 2, two_values: bool = False) -> Policy:
     rng = np.random.default_rng(3)
     contexts = people(ROUNDS, rng, alike)
     actions = PROBLEM.actions.sample_points(ROUNDS, rng)
     rewards = np.clip(mean(actions, contexts) + 0.3 * rng.normal(size=ROUNDS), -1.0, 1.0)
+    if two_values:
+        rewards = np.where(2.0 * rng.random(ROUNDS) - 1.0 < mean(actions, contexts), 1.0, -1.0)
     budget = Budget(epsilon=3.0, delta=1e-6)
     design = build_design(
         PROBLEM, horizon=ROUNDS, budget=budget, rng=0, rank=60, passes=passes, public_points=4096
@@ -77,3 +81,31 @@ def test_independent_columns_are_read_as_before(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("tacit.decoder.decoding.GAINS", ())
     without = learned(alike=False)
     assert np.allclose(with_gains.posterior.weights, without.posterior.weights)
+
+
+def covered(policy: Policy) -> float:
+    """How often 90 % intervals of expected rewards hold the truth, over people in the data."""
+    rng = np.random.default_rng(4)
+    contexts = people(1000, rng, alike=True)
+    actions = PROBLEM.actions.sample_points(1000, rng)
+    table = PROBLEM.contexts.decode(contexts)
+    low, high = policy.interval(PROBLEM.actions.decode(actions), table)
+    truth = mean(actions, contexts)
+    return float(np.mean((low <= truth) & (truth <= high)))
+
+
+def test_where_nothing_says_how_large_effects_are_intervals_are_wide() -> None:
+    """Rewards of two values are added as they are in both passes. Seeds are fixed."""
+    policy = learned(alike=True, two_values=True)
+    assert policy.posterior.understated > 1.0
+    assert "depend on each other" in policy.health().sentence
+    assert covered(policy) > 0.8
+    sure = replace(policy, posterior=replace(policy.posterior, understated=1.0))
+    assert covered(sure) < 0.3
+
+
+def test_residuals_say_how_large_effects_are() -> None:
+    policy = learned(alike=True)
+    assert policy.posterior.understated == 1.0
+    assert learned(alike=True, passes=1).posterior.understated > 1.0
+    assert "depend on each other" not in policy.health().sentence

@@ -70,6 +70,9 @@ def decode(releases: Sequence[Release], prior: Prior | None = None) -> Posterior
         retentions.append(1.0)
     stacked = _Stacked(design, groups, retentions)
     posterior = stacked.posterior(added_square(people[-1][-1]), prior)
+    if design.earlier or any(not parts.adds_rewards for passes in people for parts in passes):
+        # Residuals from an earlier policy say how large effects are.
+        posterior = replace(posterior, understated=1.0)
     return stacked.drifted(posterior, people[-1]) if design.earlier else posterior
 
 
@@ -87,12 +90,13 @@ class _Stacked:
         groups = [group.at(gain) for group in self.groups]
         return over_epochs(groups, self.retentions, self.prior)
 
-    def best(self) -> WhitenedObservation:
-        """The same with the gain that explains the releases best."""
+    def best(self) -> tuple[WhitenedObservation, float]:
+        """The same with the gain that explains the releases best, and that gain."""
         seen = self.seen()
+        best_gain = 1.0
         problem = self.design.problem
         if problem.generator is not None or problem.contexts.dimension <= 1:
-            return seen
+            return seen, best_gain
         evidence = _evidence(self.design, seen)
         for gain in GAINS:
             other = self.seen(gain)
@@ -100,11 +104,13 @@ class _Stacked:
             if found < evidence + CLEARLY_BETTER:
                 break
             seen = other
+            best_gain = gain
             evidence = found
-        return seen
+        return seen, best_gain
 
     def posterior(self, mean_square: float, prior: Prior | None = None) -> Posterior:
-        return _posterior(self.design, self.best(), mean_square, prior)
+        seen, gain = self.best()
+        return replace(_posterior(self.design, seen, mean_square, prior), understated=gain)
 
     def drifted(self, posterior: Posterior, passes: Sequence[ReleaseParts]) -> Posterior:
         """The posterior with the lambda between the last two epochs that explains the releases

@@ -36,6 +36,9 @@ class Posterior:
     advantage: bool = False
     # lambda: the correlation with the reward function of the epoch before
     retention: float = 1.0
+    # Effects may be so many times as large at most, where columns of contexts depend on each other
+    # in a way that was not counted. Which action is best does not depend on it.
+    understated: float = 1.0
 
     @property
     def rank(self) -> int:
@@ -58,6 +61,14 @@ class Posterior:
     def reward_variance(self, points: Floats) -> Floats:
         """Var[l + g(w)], also where f is an advantage."""
         return self._variance(points, 1.0)
+
+    def stated_variance(self, points: Floats) -> Floats:
+        """Var[l + g(w)] with what is not known of the size of effects."""
+        return self.reward_variance(points) + self.size_variance(self.reward(points) - self.level)
+
+    def size_variance(self, effects: Floats) -> Floats:
+        """Of expected effects, where these may be understated by a common factor."""
+        return np.asarray(((self.understated - 1.0) / 2.0 * effects) ** 2)
 
     def belief(self, points: Floats) -> tuple[Floats, Floats]:
         """Means and standard deviations of expected rewards."""

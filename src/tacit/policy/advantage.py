@@ -47,6 +47,10 @@ class Advantage:
             found.append(self._posterior.functional_variance(kappa, self._prior(part)))
         return np.concatenate(found)
 
+    def stated_variance(self, points: Floats) -> Floats:
+        """The same with what is not known of the size of effects."""
+        return self.variance(points) + self._posterior.size_variance(self.mean(points))
+
     def _rows(self, points: Floats) -> Floats:
         """sum_i h_i k_U(w_i)"""
         kernel = self._posterior.kernel

@@ -48,6 +48,7 @@ def dump(policy: Policy) -> tuple[dict[str, Any], bytes]:
             "level": posterior.level,
             "level_variance": posterior.level_variance,
             "retention": posterior.retention,
+            "understated": posterior.understated,
             "lengthscales": list(posterior.lengthscales),
         },
         "candidates": policy.candidates,

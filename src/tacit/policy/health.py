@@ -83,6 +83,7 @@ class Health:
     p_same_effect: float  # the same if actions mattered equally in all contexts
     play: Any  # how actions were chosen, as it was stated; None where that is not known
     play_contradicted: bool | None  # None where it was not checked
+    understated: float = 1.0  # effects, and gains, may be so many times as large
 
     @property
     def actions_matter(self) -> bool:
@@ -122,7 +123,10 @@ class Health:
                 f"Only about {100 * share:.0f} % of the records could be read, so the policy "
                 "learned little or nothing: check the types and labels of the columns."
             )
-        return SENTENCES[self.verdict]
+        sentence = SENTENCES[self.verdict]
+        if self.good and self.understated > 1.0:
+            sentence += f" {UNDERSTATED.format(self.understated)}"
+        return sentence
 
     @property
     def banner(self) -> str:
@@ -168,6 +172,13 @@ SENTENCES = {
 }
 
 
+UNDERSTATED = (
+    "Columns of contexts depend on each other, which one histogram for each does not show: which "
+    "action is best is not affected, but expected rewards may be up to {:g} times as far from "
+    "their mean as stated. A public sample of contexts, or a generator, would tell."
+)
+
+
 class Notice:
     """The health of a policy, found out once, and reported once."""
 
@@ -211,6 +222,7 @@ def examine(policy: Policy) -> Health:
         p_same_effect=effects.p_same,
         play=policy.facts.get("play"),
         play_contradicted=None if check is None else bool(check.get("contradicted", False)),
+        understated=policy.posterior.understated,
     )
 
 

@@ -146,7 +146,7 @@ class Policy:
 
     def std(self, actions: Any, contexts: Any) -> Any:
         """The posterior standard deviation of `mean`, in the user's units."""
-        return self._std(self.posterior.reward_variance(self.pair_points(actions, contexts)))
+        return self._std(self.posterior.stated_variance(self.pair_points(actions, contexts)))
 
     def interval(self, actions: Any, contexts: Any, level: float = 0.9) -> tuple[Any, Any]:
         """The credible interval of the expected reward, `(low, high)`, in the user's units."""
@@ -162,7 +162,7 @@ class Policy:
 
     def advantage_std(self, actions: Any, contexts: Any) -> Any:
         """The posterior standard deviation of `advantage`, in the user's units of reward."""
-        return self._std(self._advantage.variance(self.pair_points(actions, contexts)))
+        return self._std(self._advantage.stated_variance(self.pair_points(actions, contexts)))
 
     def advantage_interval(
         self, actions: Any, contexts: Any, level: float = 0.9

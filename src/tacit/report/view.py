@@ -133,8 +133,8 @@ class View:
         """Its posterior standard deviation."""
         points = np.hstack([X, C])
         if self.policy.problem.advantage:
-            return np.sqrt(self._advantage.variance(points)) * self.half_range
-        return np.sqrt(self.policy.posterior.variance(points)) * self.half_range
+            return np.sqrt(self._advantage.stated_variance(points)) * self.half_range
+        return np.sqrt(self.policy.posterior.stated_variance(points)) * self.half_range
 
     @cached_property
     def _advantage(self) -> Advantage:
