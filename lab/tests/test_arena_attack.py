@@ -17,17 +17,20 @@ from tacit._typing import Rng
 from tacit.audit.bounds import gaussian_epsilon
 from tacit_lab.arena.attack import Attack, Effort, attack, read_attacks, usual_effort, write_attack
 from tacit_lab.arena.attack.attack import PLAIN, direction, pairs_for, separation
-from tacit_lab.arena.attack.neighbours import NEIGHBOURS, World, item_signs
+from tacit_lab.arena.attack.neighbours import NEIGHBOURS, PROBLEM, World, item_signs
 from tacit_lab.arena.attack.studies import Studies
+from tacit_lab.arena.attack.views import View
 from tacit_lab.arena.learners import LEARNERS
+from tacit_lab.arena.learners.fts_private import FTSPrivate
 from tacit_lab.arena.learners.gpucb_outsourced import GPUCBOutsourced
 from tacit_lab.arena.learners.gpucb_private_rewards import GPUCBPrivateRewards
 from tacit_lab.arena.learners.linear_agents import LinearAgents
 from tacit_lab.arena.learners.linear_local import LinearLocal
 from tacit_lab.arena.learners.linucb_tree import LinUCBTree
+from tacit_lab.arena.learners.robin import Robin
 from tacit_lab.arena.learners.tacit_release import TacitPure
 from tacit_lab.arena.promise import Promise, promise_of, protection
-from tacit_lab.arena.protocol import Setting
+from tacit_lab.arena.protocol import Learner, Setting
 
 STORED = Path(__file__).parents[1] / "arena" / "study"
 SMALL = Effort(pilot=0, choose=16, count=140)
@@ -84,6 +87,18 @@ def test_agents_who_follow_their_own_raw_rounds_are_told_apart() -> None:
     studies = Studies(LinearAgents, followed, 8.0, 1e-6)
     apart = separation(*studies.both(16, "test"))
     assert gaussian_epsilon(apart, 1e-6) > 8.0
+
+
+@pytest.mark.parametrize("kind", [LinearAgents, FTSPrivate, Robin])
+def test_an_agent_is_not_attacked_by_its_own_later_actions(kind: type[Learner]) -> None:
+    """Others do not see them, and with them the claims of two learners would be called refuted."""
+    pair = NEIGHBOURS[0]
+    learner = kind(Setting(PROBLEM, pair.horizon, 2.0, 1e-6), np.random.default_rng(0))
+    world = World(pair, 0, lambda _: None)
+    actions = learner.play(pair.contexts(0), world.reward)
+    view = View(learner, pair, 0)
+    seen = view.numbers(actions)
+    assert np.array_equal(seen, view.numbers(1.0 - actions))
 
 
 # -- the pieces -----------------------------------------------------------------------------------

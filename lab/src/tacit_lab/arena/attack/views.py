@@ -19,6 +19,7 @@ from tacit_lab.arena.learners.gram import unpack
 from tacit_lab.arena.learners.linear import LinearUCB
 from tacit_lab.arena.learners.linear_agents import LinearAgents
 from tacit_lab.arena.learners.menu import MenuLearner, pairs
+from tacit_lab.arena.learners.robin import FederatedGreedy
 from tacit_lab.arena.promise import spends_per_decision
 from tacit_lab.arena.protocol import Learner
 
@@ -27,6 +28,9 @@ Numbers = Callable[[], Floats]
 PLACES = np.array([[NEAR], [FAR]])
 POINTS = pairs(PROBLEM.actions.candidate_points(2), PLACES)  # both items at each place
 SIGNS = item_signs(POINTS[:, : PROBLEM.actions.dimension])
+# Those who protect an agent, with all of its rounds: a short study is that of one agent, whose own
+# later actions are not seen by those whom it is protected from.
+OF_AGENTS = (LinearAgents, FTS, FederatedGreedy)
 FIRST = 4  # later actions that are looked at one by one; of the others the mean
 
 
@@ -54,8 +58,7 @@ class View:
         seen = [*self._seen, decided]
         if self._after is not None:
             seen.append(self._after())
-        if not isinstance(self.learner, LinearAgents):
-            # an agent's own later actions are not seen by those whom it is protected from
+        if not isinstance(self.learner, OF_AGENTS):
             later = item_signs(actions[1:])
             seen += [later[:FIRST], later[FIRST:].mean(keepdims=True)]
         return np.concatenate(seen)
