@@ -87,9 +87,10 @@ def counts() -> list[str]:
 
 
 def shown(text: str, value: str) -> bool:
-    """Whether a number stands in a text by itself, and not within a hash or a coordinate."""
+    """Whether a number stands in a text by itself, and not within a hash or a coordinate. One with
+    a sign is a released difference, which is random: counts have none."""
     body = re.sub(r'<svg.*?</svg>|name="csrf" value="\w+"|\?v=\w+', " ", text, flags=re.DOTALL)
-    return re.search(rf"(?<![\w.,]){re.escape(value)}(?![\w.,])", body) is not None
+    return re.search(rf"(?<![\w.,+-]){re.escape(value)}(?![\w.,])", body) is not None
 
 
 def all_pages(address: str, study: str = "clinic", dry: bool = True) -> dict[str, str]:
