@@ -47,7 +47,7 @@ FENCE = re.compile(
     flags=re.MULTILINE | re.DOTALL,
 )
 NUMBER = re.compile(r"[-+±]?\d[\d,]*(\.\d+)?(e[-+]?\d+)?|[━─┏┓┗┛┡┩└┘┳╇┴]+")
-SECONDS = 240  # for one line of a console block
+SECONDS = 600  # for one line of a console block
 
 
 @dataclass(frozen=True)
