@@ -3,6 +3,7 @@ perfect.
 
     python -m tacit_lab.benchmarks.ablation [--environment hartmann6] [--rounds 3000] [--epsilon 1]
                                             [--seeds 4] [--page docs/decoding.md] [--json]
+                                            [--journal out/ablation.jsonl]
 
 Every variant learns from the same rounds as `tacit` does in the arena, with the environment's own
 kernel and law of contexts, and differs from it in one thing. Some of them are impossible: they say
@@ -21,7 +22,8 @@ three times epsilon what a larger budget would do
 no privacy          the same without noise
 
 Errors are shares of uniform play's. `closed` is how much of the way from "as it is" to "no privacy"
-a variant goes, on average over seeds.
+a variant goes, on average over seeds. Four seeds take an hour of two cores; what is done is kept
+in the journal, and the same command goes on from there.
 """
 
 from __future__ import annotations
@@ -30,10 +32,10 @@ import json
 import multiprocessing
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -179,23 +181,64 @@ def study(setting: Setting, variant: str, seed: int) -> float:
     return case.error(VARIANTS[variant](case))
 
 
+Key = tuple[Any, ...]  # environment, rounds, epsilon, variant, seed
+
+
+class Journal:
+    """The errors that are known, on disk as lines of JSON if there is a path."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self.errors: dict[Key, float] = {}
+        if path is not None and path.exists():
+            for line in path.read_text().splitlines():
+                *key, error = json.loads(line)
+                self.errors[tuple(key)] = error
+
+    def add(self, key: Key, error: float) -> None:
+        self.errors[key] = error
+        if self.path is not None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("a") as file:
+                file.write(json.dumps([*key, error]) + "\n")
+
+
 def measure(
-    settings: Sequence[Setting], variants: Sequence[str], seeds: int, workers: int
+    settings: Sequence[Setting],
+    variants: Sequence[str],
+    seeds: int,
+    workers: int,
+    journal: Path | None = None,
 ) -> list[Measured]:
     """All variants, in processes with one thread each."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    known = Journal(journal)
+    jobs: dict[Key, tuple[Setting, str, int]] = {
+        (*astuple(setting), name, seed): (setting, name, seed)
+        for seed in range(seeds)
+        for setting in settings
+        for name in variants
+    }
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        jobs = [
-            (setting, name, [pool.submit(study, setting, name, seed) for seed in range(seeds)])
-            for setting in settings
-            for name in variants
-        ]
-        return [
-            Measured(setting.environment, name, tuple(job.result() for job in running))
-            for setting, name, running in track(jobs, "measuring", console=Console(stderr=True))
-        ]
+        running = {
+            pool.submit(study, *job): key for key, job in jobs.items() if key not in known.errors
+        }
+        done = track(
+            as_completed(running), "measuring", total=len(running), console=Console(stderr=True)
+        )
+        for each in done:
+            known.add(running[each], each.result())
+    return [
+        Measured(
+            setting.environment,
+            name,
+            tuple(known.errors[(*astuple(setting), name, seed)] for seed in range(seeds)),
+        )
+        for setting in settings
+        for name in variants
+    ]
 
 
 HEADER = ["environment", "variant", "error", "difference", "closed"]
@@ -217,6 +260,7 @@ def main(
     epsilon: Annotated[float, typer.Option(help="Privacy budget.")] = 1.0,
     seeds: Annotated[int, typer.Option(min=1, help="Studies for each variant.")] = 4,
     workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    journal: Annotated[Path | None, typer.Option(help="Keeps what is done; goes on there.")] = None,
     page: Annotated[Path | None, typer.Option(help="A page to write the table to.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON for machines.")] = False,
 ) -> None:
@@ -227,7 +271,7 @@ def main(
             raise typer.BadParameter(f"{name!r} is none of {', '.join(VARIANTS)}.")
     chosen = [name for name in VARIANTS if name in {*wanted, BEFORE, WITHOUT}]
     settings = [Setting(name, rounds, epsilon) for name in environment or ENVIRONMENTS]
-    found = measure(settings, chosen, seeds, workers)
+    found = measure(settings, chosen, seeds, workers, journal)
     if as_json:
         print(json.dumps([asdict(each) for each in found], indent=2))
         return
