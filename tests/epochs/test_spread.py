@@ -13,6 +13,7 @@ import tacit
 from tacit.epochs import Learned, Shares, learn_from
 from tacit.epochs.spread import (
     MORE,
+    MORE_LAST,
     PRICE,
     PRICE_LAST,
     SPREADS,
@@ -60,7 +61,8 @@ def test_the_widest_spread_is_taken_whose_price_is_small(
         assert chosen is None
         return
     assert chosen in SPREADS
-    price = max(PRICE if later else PRICE_LAST, least + MORE * (1.0 + later))
+    last = max(PRICE_LAST, least + MORE_LAST)
+    price = max(PRICE, least + MORE * (1.0 + later)) if later else last
     assert regret(chosen) <= price or chosen == 0.0
     assert all(regret(wider) > price for wider in SPREADS if wider > chosen)
 

@@ -14,14 +14,15 @@ from tacit_lab.arena.learners.tacit_release import NO_PRIVACY
 from tacit_lab.arena.protocol import Setting
 
 EPOCHS = 3
+LONG = 10_000  # rounds that are worth one more epoch
 SHARES = Shares(explore=0.02)
 
 
 class TacitEpochs(MenuLearner):
     """Plays uniformly in the first of three epochs (5 % of the rounds, or more), then by Thompson
-    sampling from what was released of the epochs before, with 2 % of uniform play. Each round
-    counts in one epoch, so every epoch's release spends the whole budget (`tacit.epochs`).
-    Decisions maximise the posterior mean given all releases.
+    sampling from what was released of the epochs before, with 2 % of uniform play. From 10,000
+    rounds on there are four epochs. Each round counts in one epoch, so every epoch's release spends
+    the whole budget (`tacit.epochs`). Decisions maximise the posterior mean given all releases.
     """
 
     name: ClassVar[str] = "Tacit, epochs"
@@ -34,7 +35,8 @@ class TacitEpochs(MenuLearner):
     def __init__(self, setting: Setting, rng: Rng) -> None:
         super().__init__(setting, rng)
         budget = setting.budget if setting.private else NO_PRIVACY
-        sizes = epoch_sizes(setting.horizon, EPOCHS)
+        epochs = EPOCHS + (setting.horizon >= LONG)
+        sizes = epoch_sizes(setting.horizon, epochs)
         self.course = Course(setting.problem, sizes, budget, rng, shares=SHARES)
         self._points: list[Floats] = []
         self._rewards: list[float] = []
