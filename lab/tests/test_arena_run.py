@@ -196,6 +196,19 @@ def test_a_row_that_was_cut_off_is_done_again_and_spoils_no_other(tmp_path: Path
     assert len(pyarrow.parquet.read_table(tmp_path / TABLE)) == 3
 
 
+def test_a_stored_table_without_a_journal_is_gone_on_from(tmp_path: Path) -> None:
+    stored = tmp_path / "stored"
+    run(config(2), stored, processes=0)
+    copied = tmp_path / "copied"
+    copied.mkdir()
+    (copied / TABLE).write_bytes((stored / TABLE).read_bytes())
+    Probe.made = 0
+    rows, _ = run(config(3), copied, processes=0)
+    assert Probe.made == 1
+    assert sorted(row["seed"] for row in rows) == [0, 1, 2]
+    assert len(pyarrow.parquet.read_table(copied / TABLE)) == 3
+
+
 def test_failures_are_kept_apart_and_tried_again(tmp_path: Path) -> None:
     run(Config((job("Crash"), job("Probe"))), tmp_path, processes=0)
     rows, failures = read_results(tmp_path)

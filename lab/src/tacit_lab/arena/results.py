@@ -48,12 +48,17 @@ FAILED = "failures.parquet"
 
 class Journal:
     """A folder of results. What was appended is safe when the call returns; a row that was cut off
-    is done again."""
+    is done again. A folder that has a table and no journal, a copy of a stored study for example,
+    goes on from the table."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.path = folder / JOURNAL
+        table = folder / TABLE
+        if table.is_file() and not self.path.exists():
+            stored = pyarrow.parquet.read_table(table).to_pylist()
+            self._append("\n".join(json.dumps(row) for row in stored))
         if self.path.exists() and not self.path.read_bytes().endswith(b"\n"):
             self._append("")  # so that a line that was cut off spoils no other
 
