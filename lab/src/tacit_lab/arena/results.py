@@ -4,7 +4,6 @@ and failures."""
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pyarrow.parquet
 
 from tacit.errors import InputError
 from tacit_lab.arena.job import Job, Row
+from tacit_lab.json_lines import append_line, read_lines
 
 JOB = [
     ("learner", pa.string()),
@@ -58,25 +58,16 @@ class Journal:
         table = folder / TABLE
         if table.is_file() and not self.path.exists():
             stored = pyarrow.parquet.read_table(table).to_pylist()
-            self._append("\n".join(json.dumps(row) for row in stored))
-        if self.path.exists() and not self.path.read_bytes().endswith(b"\n"):
-            self._append("")  # so that a line that was cut off spoils no other
+            half = self.path.with_suffix(".part")
+            half.write_text("".join(json.dumps(row) + "\n" for row in stored))
+            half.replace(self.path)
 
     def append(self, row: Row) -> None:
-        self._append(json.dumps(row))
+        append_line(self.path, row)
 
     def rows(self) -> list[Row]:
         """The last word on each job."""
-        if not self.path.exists():
-            return []
-        found: dict[Job, Row] = {}
-        for line in self.path.read_text().splitlines():
-            try:
-                row = json.loads(line)
-            except json.JSONDecodeError:
-                continue
-            found[Job.of(row)] = row
-        return list(found.values())
+        return list({Job.of(row): row for row in read_lines(self.path)}.values())
 
     def done(self) -> set[Job]:
         """Jobs that need not be run again. Failures are tried again."""
@@ -87,12 +78,6 @@ class Journal:
         rows = sorted(self.rows(), key=lambda row: tuple(Job.of(row).__dict__.values()))
         write_table([row for row in rows if "failure" not in row], self.folder / TABLE, RESULTS)
         write_table([row for row in rows if "failure" in row], self.folder / FAILED, FAILURES)
-
-    def _append(self, line: str) -> None:
-        with self.path.open("a") as file:
-            file.write(line + "\n")
-            file.flush()
-            os.fsync(file.fileno())
 
 
 def write_table(rows: Sequence[Row], path: Path, schema: pa.Schema) -> None:

@@ -3,7 +3,7 @@ perfect.
 
     python -m tacit_lab.benchmarks.ablation [--environment hartmann6] [--rounds 3000] [--epsilon 1]
                                             [--seeds 4] [--page docs/decoding.md] [--json]
-                                            [--journal out/ablation.jsonl]
+                                            [--store FILE]
 
 Every variant learns from the same rounds as `tacit` does in the arena, with the environment's own
 kernel and law of contexts, and differs from it in one thing. Some of them are impossible: they say
@@ -22,12 +22,13 @@ three times epsilon what a larger budget would do
 no privacy          the same without noise
 
 Errors are shares of uniform play's. `closed` is how much of the way from "as it is" to "no privacy"
-a variant goes, on average over seeds. Four seeds take an hour of two cores; what is done is kept
-in the journal, and the same command goes on from there.
+a variant goes, on average over seeds. With `--store` a stopped run goes on: what is in the file
+is not measured again.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import multiprocessing
 import os
@@ -52,6 +53,7 @@ from tacit_lab.arena.learners.tacit_release import NO_PRIVACY
 from tacit_lab.arena.measure import Yardstick, yardstick
 from tacit_lab.benchmarks.pages import print_table, put_table
 from tacit_lab.benchmarks.tables import DELTA, Log, Setting, default_problem
+from tacit_lab.json_lines import append_line, read_lines
 
 ENVIRONMENTS = ("matern52-2+4", "hartmann6")
 EVERYWHERE = 8192  # points on which the variance of a function is computed
@@ -184,61 +186,42 @@ def study(setting: Setting, variant: str, seed: int) -> float:
 Key = tuple[Any, ...]  # environment, rounds, epsilon, variant, seed
 
 
-class Journal:
-    """The errors that are known, on disk as lines of JSON if there is a path."""
-
-    def __init__(self, path: Path | None) -> None:
-        self.path = path
-        self.errors: dict[Key, float] = {}
-        if path is not None and path.exists():
-            for line in path.read_text().splitlines():
-                *key, error = json.loads(line)
-                self.errors[tuple(key)] = error
-
-    def add(self, key: Key, error: float) -> None:
-        self.errors[key] = error
-        if self.path is not None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("a") as file:
-                file.write(json.dumps([*key, error]) + "\n")
-
-
 def measure(
     settings: Sequence[Setting],
     variants: Sequence[str],
     seeds: int,
     workers: int,
-    journal: Path | None = None,
+    store: Path | None = None,
 ) -> list[Measured]:
     """All variants, in processes with one thread each."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    known = Journal(journal)
-    jobs: dict[Key, tuple[Setting, str, int]] = {
-        (*astuple(setting), name, seed): (setting, name, seed)
-        for seed in range(seeds)
-        for setting in settings
-        for name in variants
-    }
+    errors: dict[Key, float] = {tuple(key): error for *key, error in read_lines(store)}
+    jobs = list(itertools.product(settings, variants, range(seeds)))
+    jobs.sort(key=lambda job: job[2])  # seed by seed, so that a stopped run is a smaller one
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        running = {
-            pool.submit(study, *job): key for key, job in jobs.items() if key not in known.errors
-        }
+        running = {pool.submit(study, *job): job for job in jobs if key_of(*job) not in errors}
         done = track(
             as_completed(running), "measuring", total=len(running), console=Console(stderr=True)
         )
         for each in done:
-            known.add(running[each], each.result())
+            key = key_of(*running[each])
+            errors[key] = each.result()
+            append_line(store, [*key, errors[key]])
     return [
         Measured(
             setting.environment,
             name,
-            tuple(known.errors[(*astuple(setting), name, seed)] for seed in range(seeds)),
+            tuple(errors[key_of(setting, name, seed)] for seed in range(seeds)),
         )
         for setting in settings
         for name in variants
     ]
+
+
+def key_of(setting: Setting, variant: str, seed: int) -> Key:
+    return (*astuple(setting), variant, seed)
 
 
 HEADER = ["environment", "variant", "error", "difference", "closed"]
@@ -260,7 +243,9 @@ def main(
     epsilon: Annotated[float, typer.Option(help="Privacy budget.")] = 1.0,
     seeds: Annotated[int, typer.Option(min=1, help="Studies for each variant.")] = 4,
     workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
-    journal: Annotated[Path | None, typer.Option(help="Keeps what is done; goes on there.")] = None,
+    store: Annotated[
+        Path | None, typer.Option(help="Results so far, one JSON list a line.")
+    ] = None,
     page: Annotated[Path | None, typer.Option(help="A page to write the table to.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON for machines.")] = False,
 ) -> None:
@@ -271,7 +256,7 @@ def main(
             raise typer.BadParameter(f"{name!r} is none of {', '.join(VARIANTS)}.")
     chosen = [name for name in VARIANTS if name in {*wanted, BEFORE, WITHOUT}]
     settings = [Setting(name, rounds, epsilon) for name in environment or ENVIRONMENTS]
-    found = measure(settings, chosen, seeds, workers, journal)
+    found = measure(settings, chosen, seeds, workers, store)
     if as_json:
         print(json.dumps([asdict(each) for each in found], indent=2))
         return

@@ -36,6 +36,7 @@ from tacit.kernels import RBF, Kernel, Matern, Pooled, Separable
 from tacit.kernels.stationary import Stationary
 from tacit.passes import release_passes, simulate_with
 from tacit_lab.benchmarks.pages import print_table, put_table
+from tacit_lab.json_lines import append_line, read_lines
 
 SIGNAL = 0.3  # standard deviation of reward functions
 NOISE = 0.3  # and of rewards around them
@@ -280,11 +281,8 @@ def cells(result: Result) -> list[str]:
 
 def read(store: Path | None, passes: int) -> dict[Setting, Result]:
     """What an earlier run has stored for so many passes."""
-    if store is None or not store.exists():
-        return {}
     results = {}
-    for line in store.read_text().splitlines():
-        row = json.loads(line)
+    for row in read_lines(store):
         setting = Setting(**row.pop("setting"))
         if row.pop("passes") == passes:
             results[setting] = Result(setting, **row)
@@ -328,9 +326,7 @@ def main(
         for job in track(done, "measuring", console=Console(stderr=True)):
             found = job.get()
             known[found.setting] = found
-            if store is not None:
-                with store.open("a") as file:
-                    file.write(json.dumps({"passes": passes} | asdict(found)) + "\n")
+            append_line(store, {"passes": passes} | asdict(found))
     results = [known[setting] for setting in wanted]
     if as_json:
         rows: list[Any] = [asdict(r) | {"ratio": r.ratio, "holds": r.holds} for r in results]

@@ -37,6 +37,7 @@ from tacit.epochs import Course, Shares, epoch_sizes
 from tacit_lab.arena.environments.rkhs import KERNELS, SIZES, rkhs
 from tacit_lab.benchmarks.pages import print_table, put_table
 from tacit_lab.benchmarks.planned import frequencies
+from tacit_lab.json_lines import append_line, read_lines
 
 SIGNAL = 0.3
 NOISE = 0.1
@@ -309,10 +310,7 @@ def cells(result: Result) -> list[str]:
 def read(store: Path | None) -> dict[Setting, Result]:
     """What an earlier run has stored."""
     results: dict[Setting, Result] = {}
-    if store is None or not store.exists():
-        return results
-    for line in store.read_text().splitlines():
-        row = json.loads(line)
+    for row in read_lines(store):
         setting = Setting(**row.pop("setting"))
         results[setting] = Result(setting, **{name: Figures(**row[name]) for name in row})
     return results
@@ -327,9 +325,7 @@ def found_in(
             known[setting] = replace(known[setting], planned=forecast(setting))
             continue
         known[setting] = measure(setting)
-        if store is not None:
-            with store.open("a") as file:
-                file.write(json.dumps(asdict(known[setting])) + "\n")
+        append_line(store, asdict(known[setting]))
     return [known[setting] for setting in wanted]
 
 

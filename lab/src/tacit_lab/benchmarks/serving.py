@@ -92,7 +92,7 @@ class Measured:
     what: str
     requests_a_second: float
     share_of_empty: float
-    cpu: float
+    cpu_seconds: float
     rate: float
     p50: float
     p99: float
@@ -107,7 +107,7 @@ class Measured:
             self.what,
             f"{self.requests_a_second:,.0f}",
             f"{self.share_of_empty:.0%}",
-            f"{1e6 * self.cpu:,.0f}",
+            f"{1e6 * self.cpu_seconds:,.0f}",
             f"{self.rate:,.0f}",
             f"{1e3 * self.p50:.1f}",
             f"{1e3 * self.p99:.1f} ({1e3 * self.worst_p99:.1f})",
@@ -194,7 +194,7 @@ def measure(what: str, server: Server, path: str, load: Load, empty: Server) -> 
         cpu = (up.cpu() - before) / max(1, sum(len(each.seconds) for each in every))
         timed = free_turns(timed_turn, TURNS, MOST_STOLEN, MOST_TURNS)
         failed = sum(each.failed for each in every)
-        return _line(what, full, timed, load.rate, cpu=cpu, failed=failed, mib=up.memory())
+        return _line(what, full, timed, load.rate, cpu_seconds=cpu, failed=failed, mib=up.memory())
 
 
 def _rate(server: Server, path: str, load: Load, seconds: float) -> Timings:
@@ -289,6 +289,8 @@ def main(
     """Load a decision service on this machine."""
     if not (0 < seconds <= 600 and 0 < rate <= 10_000 and 0 < connections <= 1000):
         raise typer.BadParameter("at most 600 seconds, 10,000 requests/s and 1,000 connections.")
+    if only and page is not None:
+        raise typer.BadParameter("a page has the whole table: leave --only out.")
     load = Load(seconds, rate, connections)
     with tempfile.TemporaryDirectory(prefix="tacit-") as name:
         folder = Path(name)

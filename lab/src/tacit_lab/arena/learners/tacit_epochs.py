@@ -14,7 +14,8 @@ from tacit_lab.arena.learners.tacit_release import NO_PRIVACY
 from tacit_lab.arena.protocol import Setting
 
 EPOCHS = 3
-LONG = 10_000  # rounds that are worth one more epoch
+EPOCHS_OF_LONG = 4
+LONG = 10_000  # rounds
 SHARES = Shares(explore=0.02)
 
 
@@ -35,7 +36,7 @@ class TacitEpochs(MenuLearner):
     def __init__(self, setting: Setting, rng: Rng) -> None:
         super().__init__(setting, rng)
         budget = setting.budget if setting.private else NO_PRIVACY
-        epochs = EPOCHS + (setting.horizon >= LONG)
+        epochs = EPOCHS if setting.horizon < LONG else EPOCHS_OF_LONG
         sizes = epoch_sizes(setting.horizon, epochs)
         self.course = Course(setting.problem, sizes, budget, rng, shares=SHARES)
         self._points: list[Floats] = []
