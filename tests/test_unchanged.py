@@ -1,7 +1,7 @@
 """The same data, seeds and options give the same released numbers and policies as before.
 
-"Before" is the decoder that averages over scales, kinds of kernels, and sums of their bumps:
-policies of earlier ones were others.
+"Before" are designs that share the noise among what can be learned and matters for decisions:
+policies of earlier ones were others, but for plain and pure ones.
 """
 
 from __future__ import annotations

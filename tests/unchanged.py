@@ -1,8 +1,8 @@
 """Small studies with fixed seeds, and what came of them: numbers that a redesign must not change.
 
 `python tests/unchanged.py` writes today's numbers to tests/unchanged.json. Do that only when
-results are meant to change, and say so in the changelog. The stored numbers are those of the
-decoder that also tries sums of a kernel's bumps.
+results are meant to change, and say so in the changelog. The stored numbers are those of designs
+that share the noise as `tacit.design.allocation` says.
 """
 
 from __future__ import annotations

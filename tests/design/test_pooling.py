@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tacit
 from tacit import Budget, Design, DesignOptions, Problem
-from tacit.design.pooling import CAUTIOUS, choose_pooling, prior_precision
+from tacit.design.pooling import CAUTIOUS, choose_pooling, prior_root
 from tacit.kernels import Matern, Pooled, Separable
 
 ACTIONS = tacit.Box.of(dose=(0, 100))
@@ -70,30 +70,28 @@ def test_what_is_stated_stays(problem: Problem) -> None:
 
 
 def test_the_whitening_is_that_of_the_prior_it_is_made_for() -> None:
-    design = build()
+    # With the ridge of the paper: A'A = (T E[phi phi'] + tau P^-1)^-1.
+    design = build(tau=30.0)
     assert design.pooling is not None
-    # A (T E[phi phi'] + tau P^-1) A = I, with E[phi phi'] over the design's own public points.
-    plain = build(pooling=(1.0, 1.0, 1.0))  # any other weights: only to have the same moment again
-    moment = plain.second_moment
-    precision = prior_precision(design.features, design.pooling)
-    assert precision is not None
-    Z = design.horizon * moment + design.tau * precision
+    assert design.moment is not None
+    root = prior_root(design.features, design.pooling)
+    assert root is not None
     A = design.whitening
-    assert np.allclose(A @ Z @ A, np.eye(design.rank), atol=1e-6)
-    assert np.allclose(design.second_moment, moment, atol=1e-9)
+    Z = design.horizon * design.moment + 30.0 * np.linalg.inv(root @ root)
+    assert np.allclose(A.T @ A @ Z, np.eye(design.rank), atol=1e-6)
     # and it is not the usual one
-    usual = design.horizon * moment + design.tau * np.eye(design.rank)
-    assert not np.allclose(A @ usual @ A, np.eye(design.rank), atol=1e-2)
+    usual = design.horizon * design.moment + 30.0 * np.eye(design.rank)
+    assert not np.allclose(A.T @ A @ usual, np.eye(design.rank), atol=1e-2)
 
 
-def test_the_usual_weights_are_the_usual_whitening() -> None:
+def test_the_usual_weights_are_the_usual_prior() -> None:
     kernel = Problem(ACTIONS, CONTEXTS).k
     assert isinstance(kernel, Separable)
     assert isinstance(kernel.contexts, Pooled)
     design = build(pooling=kernel.contexts.shares)
-    precision = prior_precision(design.features, design.pooling)
-    assert precision is not None
-    assert np.allclose(precision, np.eye(design.rank), atol=1e-6)
+    root = prior_root(design.features, design.pooling)
+    assert root is not None
+    assert np.allclose(root, np.eye(design.rank), atol=1e-6)
 
 
 def test_pooling_is_kept_with_the_design() -> None:

@@ -128,7 +128,7 @@ def moments_given(
     supply = PublicPoints(design.problem, points, np.random.default_rng(0))
     return moments_over(
         design.features,
-        design.whitening,
+        linalg.thin(design.whitening),
         design.clip,
         supply,
         NUMPY,

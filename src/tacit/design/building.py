@@ -9,10 +9,18 @@ import numpy as np
 
 from tacit._typing import Floats, Rng
 from tacit.core import Budget
-from tacit.design.choices import choose_landmarks, default_rank, most_levels, tune
+from tacit.design.allocation import allocate, decision_moment, ridge_amplitudes
+from tacit.design.choices import (
+    by_ridge,
+    choose_landmarks,
+    default_rank,
+    most_levels,
+    noise_multiplier,
+    tune,
+)
 from tacit.design.features import Features, Moments
 from tacit.design.options import DesignOptions
-from tacit.design.pooling import pooled_problem, prior_precision
+from tacit.design.pooling import pooled_problem, prior_root
 from tacit.design.public import PublicPoints, largest_influence, moments_over, second_moment
 from tacit.design.tuning import influence_quantile
 from tacit.numerics import linalg
@@ -34,6 +42,7 @@ class Assembly(NamedTuple):
     clip: float
     moments: Moments
     generator_sample: Floats | None
+    moment: Floats  # E[phi phi']
 
 
 def assemble(
@@ -67,24 +76,39 @@ def assemble(
 
     if moment is None:
         moment = second_moment(features, points, on, progress)
-    A = _whitening(moment, horizon, tau, prior_precision(features, options.pooling))
+    # Weights have the covariance v P. So psi = P^(1/2) phi has weights eta ~ N(0, v I), and
+    # A = V diag(a) V' P^(1/2) with the eigenvectors V of its second moment. No sign in A is free:
+    # the same coins give the same design on every machine.
+    variance = options.signal**2
+    if options.unknown is None:
+        root = prior_root(features, options.pooling)
+    else:
+        root = linalg.root(options.unknown)
+        variance = 1.0
+    d, V = linalg.eigh(moment if root is None else root @ moment @ root)
+    W = V.T if root is None else V.T @ root
+    if by_ridge(budget, options):
+        a = ridge_amplitudes(d, horizon, tau)
+    else:
+        target = decision_moment(problem, features, moment, rng)
+        a = allocate(
+            d,
+            np.vecdot(W @ target, W),
+            horizon=horizon,
+            multiplier=noise_multiplier(budget, options),
+            variance=variance,
+            mean_square=options.signal**2 + options.noise**2,
+        )
+    told = a > 0.0
+    factors = V[:, told], a[told, None] * W[told]
+    A = factors[0] @ factors[1]
     clip = options.clip
     if clip is None:
         clip = influence_quantile(features(points.take(CLIP_POINTS)) @ A.T)
     elif math.isinf(clip):
         clip = largest_influence(features, A, points)
-    moments = moments_over(features, A, clip, points, on, progress, residual)
+    moments = moments_over(features, factors, clip, points, on, progress, residual)
     sample = None
     if problem.generator is not None:
         sample = problem.draw_contexts(GENERATOR_SAMPLE, rng)
-    return Assembly(features, A, float(tau), float(clip), moments, sample)
-
-
-def _whitening(moment: Floats, horizon: int, tau: float, precision: Floats | None) -> Floats:
-    """A = (T E[phi phi'] + tau P^-1)^(-1/2). The symmetric root has no free signs: the same coins
-    give the same design on every machine."""
-    if precision is None:
-        d, V = linalg.eigh(moment)
-        return (V / np.sqrt(horizon * np.maximum(d, 0.0) + tau)) @ V.T
-    d, V = linalg.eigh(horizon * moment + tau * precision)
-    return (V / np.sqrt(np.maximum(d, tau / len(d)))) @ V.T
+    return Assembly(features, A, float(tau), float(clip), moments, sample, moment)

@@ -94,6 +94,17 @@ def noise_rho(budget: Budget) -> float:
     return budget.gaussian
 
 
+def by_ridge(budget: Budget, options: DesignOptions) -> bool:
+    """Whether influences are those of the paper, with one ridge `tau` for all directions: where it
+    is asked for, and for decisions from a pure budget, which release no sum."""
+    return options.tau is not None or options.plain or budget.pure
+
+
+def noise_multiplier(budget: Budget, options: DesignOptions) -> float:
+    """Of the noise that a budget buys; a record counts with the largest weight at most."""
+    return (options.max_weight or 1.0) / math.sqrt(2.0 * noise_rho(budget))
+
+
 def tune(
     problem: Problem,
     horizon: int,
@@ -115,7 +126,7 @@ def tune(
         Phi @ V,
         np.maximum(d, 0.0),
         horizon=horizon,
-        multiplier=(options.max_weight or 1.0) / math.sqrt(2.0 * noise_rho(budget)),
+        multiplier=noise_multiplier(budget, options),
         signal=options.signal,
         noise=options.noise,
         target=target,

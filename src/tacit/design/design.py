@@ -1,7 +1,8 @@
 """The design: everything that is fixed before private data is touched. All of it is public.
 
 landmarks U -> phi(w) = L^-1 k_U(w) -> q(w) = A phi(w) -> clip |q| at s,
-where A'A = (T E[phi phi'] + tau I)^-1
+where A gives the directions of phi as much as is worth while (`tacit.design.allocation`);
+A'A = (T E[phi phi'] + tau I)^-1 is the paper's
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ import numpy as np
 from tacit._typing import Array, Floats
 from tacit.contexts import Drawn
 from tacit.core import Budget, Cohort, Encoding, private_sum
-from tacit.design.building import assemble
+from tacit.design.building import Assembly, assemble
 from tacit.design.choices import choose_layout, pass_budget
 from tacit.design.earlier import Earlier
 from tacit.design.features import Features, KernelMap, Moments, shrinkage
 from tacit.design.layout import Layout
 from tacit.design.options import DesignOptions, require_rounds
-from tacit.design.pooling import Weights, choose_pooling, prior_precision
+from tacit.design.pooling import Weights, choose_pooling
 from tacit.design.public import public_total
 from tacit.design.release import Release
 from tacit.errors import InputError
@@ -74,6 +75,7 @@ class Design:
     earlier: tuple[Earlier, ...] = ()  # epochs of other people before these
     generator_sample: Floats | None = None  # contexts drawn from the problem's generator
     pooling: Weights | None = None  # of the prior that it whitens for; None for the kernel's own
+    moment: Floats | None = None  # E[phi phi'], while passes are left that need it
     simulated: bool = False  # something that it was made from is marked as not private
 
     @classmethod
@@ -117,7 +119,7 @@ class Design:
             max_weight=float(options.max_weight or 1.0),
             passes_left=passes - 1,
             pooling=_weights(options.pooling),
-            **parts._asdict(),
+            **_fields(parts, passes - 1),
         )
 
     def build_next(
@@ -146,7 +148,7 @@ class Design:
             _generator(rng),
             options,
             progress,
-            self.second_moment,
+            self.moment,
             residual,
         )
         layout = choose_layout(self.problem, self.features.U, budget, options, last=not passes_left)
@@ -158,7 +160,7 @@ class Design:
             passes_left=passes_left,
             residual=residual,
             previous=previous,
-            **parts._asdict(),
+            **_fields(parts, passes_left),
         )
 
     def build_epoch(
@@ -202,7 +204,7 @@ class Design:
             cohort=cohort,
             earlier=earlier,
             pooling=_weights(options.pooling),
-            **parts._asdict(),
+            **_fields(parts, 0),
         )
 
     def with_arms(self) -> Design:
@@ -244,15 +246,6 @@ class Design:
     def encoding(self) -> Encoding:
         """The public shape of a contribution: integers, bits, bound."""
         return Encoding(size=self.layout.size, horizon=self.horizon)
-
-    @property
-    def second_moment(self) -> Floats:
-        """E[phi phi'], from A = (T E[phi phi'] + tau P^-1)^(-1/2)."""
-        w, V = linalg.eigh(self.whitening)
-        precision = prior_precision(self.features, self.pooling)
-        if precision is None:
-            return (V * (w**-2.0 - self.tau)) @ V.T / self.horizon
-        return ((V * w**-2.0) @ V.T - self.tau * precision) / self.horizon
 
     # -- what a record adds ------------------------------------------------------------------------
 
@@ -419,6 +412,8 @@ class Design:
         }
         if self.generator_sample is not None:
             found["generator_sample"] = self.generator_sample
+        if self.moment is not None:
+            found["moment"] = self.moment
         if self.residual is not None:
             found |= self.residual.arrays()
         return found
@@ -486,6 +481,7 @@ class Design:
             residual=residual,
             previous=previous,
             generator_sample=sample,
+            moment=arrays.get("moment"),  # estimated once more where it is not kept
             simulated=not private,
         )
 
@@ -503,6 +499,14 @@ def _under(arrays: dict[str, Floats], prefix: str) -> dict[str, Floats]:
         for name, array in arrays.items()
         if name.startswith(prefix)
     }
+
+
+def _fields(parts: Assembly, passes_left: int) -> dict[str, Any]:
+    """What a design keeps of its parts: the second moment only for passes after it."""
+    found = parts._asdict()
+    if not passes_left:
+        found["moment"] = None
+    return found
 
 
 def _weights(pooling: Any) -> Weights | None:

@@ -84,14 +84,14 @@ class Moments:
 
 
 def moments(
-    Phi: Array, q: Array, clip: float, response: tuple[Array, Array] | None = None
+    rows: Array, q: Array, clip: float, response: tuple[Array, Array] | None = None
 ) -> Moments:
-    """All moments from rows of features and their influences; `response` is what clipping leaves of
-    residuals at each point, and their mean after it."""
+    """All moments from rows of features, or of what they are made of, and influences; `response` is
+    what clipping leaves of residuals at each point, and their mean after it."""
     xp = array_namespace(q)
-    n = Phi.shape[0]
+    n = rows.shape[0]
     qs = with_one(clipped(q, clip))
-    right = with_one(Phi)
+    right = with_one(rows)
     mean = xp.sum(qs, axis=0) / n
     shift = 0.0 * mean
     if response is not None:

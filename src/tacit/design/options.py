@@ -26,7 +26,7 @@ class DesignOptions:
     | option | what it is |
     |---|---|
     | `rank` | the largest number of landmarks; 500, or up to 1000 for far more rounds |
-    | `tau` | the regularisation |
+    | `tau` | a ridge: influences of the first pass are then the paper's |
     | `clip` | the largest influence of a record; `math.inf` is the paper's, without a clip |
     | `context_share` | of the budget, to count contexts: 0.15, or 0.05 to check a generator |
     | `signal` | a guess of the standard deviation of the reward function, in half reward ranges |
@@ -38,6 +38,7 @@ class DesignOptions:
     | `device` | where products are computed: "cuda" for a GPU, NumPy otherwise |
     | `landmarks` | for experts: the landmarks, in unit coordinates |
     | `public_points` | for experts: public points in unit coordinates, or how many to draw |
+    | `unknown` | for experts: the covariance of the weights of what records add, if it is known |
 
     >>> options = tacit.DesignOptions(rank=200, signal=0.1)
     """
@@ -55,6 +56,7 @@ class DesignOptions:
     device: str | Engine | None = None
     landmarks: Floats | None = None
     public_points: Floats | int | None = None
+    unknown: Floats | None = None
 
     def __post_init__(self) -> None:
         if self.rank is not None and (not _whole(self.rank) or self.rank < 1):

@@ -2,13 +2,13 @@
 
 The default kernel says how much of the reward all contexts share, what single columns change, and
 what only all of them together explain (`tacit.kernels.Pooled`). With few rounds or much noise
-nothing but the first can be learned, and what is spent on the rest is lost. So the design whitens
-for a prior with other weights,
+nothing but the first can be learned, and what is spent on the rest is lost. So the design is
+made for a prior with other weights,
 
-    theta ~ N(0, P),   P = L^-1 k'(U, U) L^-T,   A = (T E[phi phi'] + tau P^-1)^(-1/2),
+    theta ~ N(0, v P),   P = L^-1 k'(U, U) L^-T,   f = (P^(1/2) phi)' eta,   eta ~ N(0, v I),
 
-which is the usual one where P = I. It is public, and any A is private. The decoder weighs priors
-by the evidence, whatever the design was made for.
+and P = I is the usual one. It is public, and any A is private. The decoder weighs priors by the
+evidence, whatever the design was made for.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def pooled_problem(problem: Problem, weights: Sequence[float] | None) -> Problem
     return replace(problem, kernel=_weighted(problem.k, weights), advantage=False)
 
 
-def prior_precision(features: Features, weights: Sequence[float] | None) -> Floats | None:
-    """P^-1 on these features; None where P = I."""
+def prior_root(features: Features, weights: Sequence[float] | None) -> Floats | None:
+    """P^(1/2) on these features; None where P = I."""
     if weights is None:
         return None
     weighted = _weighted(features.kernel, weights)
@@ -72,7 +72,7 @@ def prior_precision(features: Features, weights: Sequence[float] | None) -> Floa
     usual = _pooled(features.kernel)
     assert usual is not None
     ratios = [new / old for new, old in zip(weights, usual.shares, strict=True) if old]
-    return np.asarray((V / np.clip(values, min(ratios), max(ratios))) @ V.T)
+    return np.asarray((V * np.sqrt(np.clip(values, min(ratios), max(ratios)))) @ V.T)
 
 
 def _pooled(kernel: Kernel) -> Pooled | None:

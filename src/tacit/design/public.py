@@ -86,7 +86,7 @@ def second_moment(
 
 def moments_over(
     features: Features,
-    A: Floats,
+    factors: tuple[Floats, Floats],
     clip: float,
     points: PublicPoints,
     on: Engine,
@@ -95,26 +95,36 @@ def moments_over(
     belief: Belief | None = None,
 ) -> Moments:
     """The moments of clipped influences over the public points, in chunks. What clipping leaves of
-    residuals follows from a `belief` about rewards, or else from what was expected of them."""
-    phi = features.map.on(on)
-    root = on.put(A.T)
+    residuals follows from a `belief` about rewards, or else from what was expected of them.
+
+    A is of low rank where little can be learned: `factors` are A = B C with orthonormal columns in
+    B. With phi = R' k_U the sums are over clip(C phi) and k_U, and B and R come in once.
+    """
     rank = features.rank
-    cross = on.put(np.zeros((rank + 1, rank + 1)))
-    square = on.put(np.zeros((rank + 1, rank + 1)))
-    mean = on.put(np.zeros(rank + 1))
-    shift = on.put(np.zeros(rank + 1))
+    B, C = factors
+    R = features.map.R
+    U = on.put(features.U)
+    influence = on.put(np.ascontiguousarray(R @ C.T))
+    weights = None
+    if residual is not None and not residual.rewards:
+        weights = on.put(residual.weights)
+    size = C.shape[0] + 1
+    cross = on.put(np.zeros((size, rank + 1)))
+    square = on.put(np.zeros((size, size)))
+    mean = on.put(np.zeros(size))
+    shift = on.put(np.zeros(size))
     done = 0
     for chunk in points.stream(rank, on):
-        Phi = phi(chunk)
+        k_U = features.kernel(chunk, U)
         response = None
-        if residual is not None and not residual.rewards:
-            prediction = residual.level + to_numpy(Phi) @ (features.L.T @ residual.weights)
+        if residual is not None and weights is not None:
+            prediction = residual.level + to_numpy(k_U @ weights)
             slope, value = residual.response.at(prediction)
             if belief is not None:
                 expected, std = belief(to_numpy(chunk))
                 slope, value = residual.response.line(prediction, expected - prediction, std)
             response = (on.put(slope), on.put(value))
-        part = moments(Phi, Phi @ root, clip, response)
+        part = moments(k_U, k_U @ influence, clip, response)
         n = chunk.shape[0]
         cross += n * part.cross
         square += n * part.square
@@ -122,12 +132,21 @@ def moments_over(
         shift += n * part.shift
         done += n
         progress("law of the statistic", done, points.total(rank))
+    left = _with_unit(B)
     return Moments(
-        cross=to_numpy(cross) / done,
-        square=to_numpy(square) / done,
-        mean=to_numpy(mean) / done,
-        shift=to_numpy(shift) / done,
+        cross=left @ to_numpy(cross) @ _with_unit(R) / done,
+        square=left @ to_numpy(square) @ left.T / done,
+        mean=left @ to_numpy(mean) / done,
+        shift=left @ to_numpy(shift) / done,
     )
+
+
+def _with_unit(M: Floats) -> Floats:
+    """M, and a 1 at the end of its diagonal."""
+    found = np.zeros((M.shape[0] + 1, M.shape[1] + 1))
+    found[:-1, :-1] = M
+    found[-1, -1] = 1.0
+    return found
 
 
 def largest_influence(features: Features, A: Floats, points: PublicPoints) -> float:

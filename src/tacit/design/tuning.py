@@ -1,5 +1,6 @@
-"""Choosing `tau`: the regularisation that leaves the least posterior variance, predicted before any
-data.
+"""Choosing `tau`: the ridge that leaves the least posterior variance, predicted before any data.
+
+The paper's influences have it; in every design landmarks are as many as it leaves of use.
 
 All of it happens in the eigenbasis of `Lambda = E[phi phi']`, where `Ztilde = T Lambda + tau I` is
 diagonal.
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit._typing import Floats
+from tacit.design.allocation import ridge_amplitudes
 
 TAUS = tuple(float(tau) for tau in np.geomspace(1.0, 1000.0, 13))
 CLIP_QUANTILE = 0.5
@@ -46,8 +48,8 @@ class PredictedRelease:
         standard deviations of the reward function and of the reward around it, in units of half
         the reward range."""
         T = horizon
-        scale = np.sqrt(T * d + tau)
-        q = Phi / scale
+        a = ridge_amplitudes(d, T, tau)
+        q = Phi * a
         norm = np.sqrt(np.vecdot(q, q))
         s = _clip(norm)
         weight = (s / np.maximum(norm, s))[:, None]  # min(1, s / |q|)
@@ -55,7 +57,7 @@ class PredictedRelease:
         # q_s phi' = D^-1 (w phi phi'): a product of a matrix with itself takes half the time
         root = Phi * np.sqrt(weight)
         return cls(
-            G=T * (root.T @ root) / len(q) / scale[:, None],
+            G=T * (root.T @ root) / len(q) * a[:, None],
             sampling=T * (signal**2 + noise**2) * (qs.T @ qs) / len(q),
             privacy=(2.0 * s * multiplier) ** 2,
         )

@@ -7,6 +7,8 @@ from scipy import linalg
 
 from tacit._typing import Floats
 
+ROUNDING = 1e-7  # of the largest singular value: its square is what rounding leaves in A'A
+
 
 def cholesky(K: Floats) -> Floats:
     """The lower Cholesky factor of a positive definite matrix.
@@ -45,3 +47,13 @@ def root(K: Floats) -> Floats:
     """The symmetric square root of a positive semidefinite matrix."""
     values, V = eigh(K)
     return (V * np.sqrt(np.maximum(values, 0.0))) @ V.T
+
+
+def thin(A: Floats) -> tuple[Floats, Floats]:
+    """A = B C, where B has as many orthonormal columns as A has singular values that are more than
+    rounding. They are the roots of the eigenvalues of A'A, which takes a fraction of the time of a
+    decomposition of A."""
+    values, V = eigh(A.T @ A)
+    kept = values > ROUNDING**2 * values[-1]
+    s = np.sqrt(values[kept])
+    return np.asarray(A @ V[:, kept] / s), np.asarray(s[:, None] * V[:, kept].T)
