@@ -24,7 +24,7 @@ from tacit.design.features import Features
 from tacit.design.landmarks import pivots
 from tacit.kernels import Kernel
 from tacit.numerics import linalg
-from tacit.planning.learner import Learner
+from tacit.planning.learner import Learner, target_of
 from tacit.planning.leaving_out import Reduced
 from tacit.planning.simulation import POINTS, ROUNDING, Drawn, candidate_pairs
 from tacit.problem import Problem
@@ -152,6 +152,8 @@ class Learning(Learner):
         self.Phi = basis.Phi
         self._orthonormal = self.Phi / np.sqrt(len(self.Phi) * (self.d + ROUNDING))
         self._pairs = basis.pairs
+        shape = functions.at_pairs.shape[:2]
+        self.target = target_of(basis.pairs.reshape(*shape, -1), self.d)
         self._functions = functions
         self._roots = [[basis.root(K) for K in group] for group in priors]
         self._variance = signal**2

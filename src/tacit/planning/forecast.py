@@ -19,6 +19,7 @@ from tacit._typing import Floats
 from tacit.core import Budget
 from tacit.design import Design, DesignOptions
 from tacit.design.choices import (
+    by_ridge,
     choose_landmarks,
     choose_layout,
     default_rank,
@@ -27,7 +28,6 @@ from tacit.design.choices import (
     pass_budgets,
     tolerance,
 )
-from tacit.design.features import clipped
 from tacit.design.options import require_rounds
 from tacit.design.public import public_total
 from tacit.epochs import Shares
@@ -54,6 +54,7 @@ FINER = 3  # reward functions are drawn on so many times as many points as there
 MOST_ROUNDS = 10**9
 REPORTING_DELTA = 1e-6  # where the budget states none
 SMALLEST_EPSILON = 1e-3
+NO_NOISE = 1e-3  # the multiplier of noise that does not matter, beside that of any budget
 LARGEST_EPSILON = 100.0
 
 
@@ -190,6 +191,7 @@ class Plan:
         self.options = options
         self._rank = options.rank or default_rank(horizon, most_levels(problem))
         self._progress = progress
+        self._nonprivate: dict[tuple[int, int, bool], tuple[float, float]] = {}
         progress("placing landmarks", 0, 2)
         # Landmarks for far more rounds than planned: what-if questions go up.
         most = max(FINER * self._rank, LEAST)
@@ -211,22 +213,23 @@ class Plan:
     def at(self, rounds: int, budget: Budget) -> Forecast:
         """The same for another number of rounds or another budget."""
         multipliers = self._multipliers(budget)
-        planned = self._releases(rounds, multipliers)
+        planned = self._releases(rounds, multipliers, budget)
         simulation = self._simulation
-        tau = planned.tau
-        s = planned.clip
+        tau = planned.influences.tau
+        s = planned.influences.clip
         if budget.pure:
             scale = 2.0 * s * self._max_weight / (budget.epsilon or math.inf)
             known = self.problem.generator is not None
             errors = simulation.errors_of_draws(planned.exact[0], tau, rounds, scale, known)
         else:
             errors = simulation.errors(planned.private)
-        nonprivate = float(np.mean(simulation.errors(planned.exact)))
+        nonprivate, learnable = self._without_privacy(rounds, len(multipliers), budget)
         uniform = simulation.uniform_error
         error = float(np.mean(errors))
         needed = self._needed(tau / rounds)
-        q = simulation.influences(rounds, tau)
-        influence = float(np.sqrt(np.mean(np.sum(clipped(q, s) ** 2, axis=1))))
+        # By how much privacy widens what is unknown of the reward function.
+        unknown = simulation.unexplained(planned.private)
+        noise = max(unknown**2 - learnable**2, 0.0) ** 0.5
         epsilon = budget.epsilon
         if epsilon is None:
             epsilon = budget.as_epsilon(REPORTING_DELTA)
@@ -243,18 +246,11 @@ class Plan:
             tau=tau,
             clip=s,
             public_points=public_total(needed),
-            effective_dimension=self._resolved(planned, rounds),
-            noise=2.0 * s * multipliers[0] * influence * self._unit,
+            effective_dimension=simulation.resolved(planned.private),
+            noise=self._unit * noise,
             limited_by=self._limit(error, nonprivate, uniform),
             prior=self.prior,
         )
-
-    def _resolved(self, planned: Releases, rounds: int) -> float:
-        """How many directions of the reward function the rounds tell something about."""
-        if self.prior == RELATIVES:
-            return self._simulation.resolved(planned.private)
-        d = self._simulation.d
-        return float(np.sum(rounds * d / (rounds * d + planned.tau)))
 
     def _multipliers(self, budget: Budget, problem: Problem | None = None) -> list[float]:
         """Of the privacy noise in each pass, for this problem or another one."""
@@ -275,11 +271,27 @@ class Plan:
         the others hardly, so that E[w] = 1 and E[w^2] = W."""
         return float(self.options.max_weight or 1.0)
 
-    def _releases(self, rounds: int, multipliers: Sequence[float]) -> Releases:
+    def _releases(self, rounds: int, multipliers: Sequence[float], budget: Budget) -> Releases:
         """What the release of each pass will be like, with and without privacy noise."""
         return expected_releases(
-            self._simulation, rounds, multipliers, self.options, self._max_weight
+            self._simulation,
+            rounds,
+            multipliers,
+            self.options,
+            self._max_weight,
+            by_ridge(budget, self.options),
         )
+
+    def _without_privacy(self, rounds: int, passes: int, budget: Budget) -> tuple[float, float]:
+        """The error without privacy, and what is not known of the reward function then: the same
+        for every budget. Without noise to share, every direction is worth its while."""
+        ridge = by_ridge(budget, self.options)
+        known = (rounds, passes, ridge)
+        if known not in self._nonprivate:
+            releases = self._releases(rounds, [NO_NOISE] * passes, budget).exact
+            error = float(np.mean(self._simulation.errors(releases)))
+            self._nonprivate[known] = error, self._simulation.unexplained(releases)
+        return self._nonprivate[known]
 
     def rounds_for(self, error: float) -> int:
         """The fewest rounds whose expected error is at most `error`, to within 5 %."""
@@ -366,7 +378,12 @@ class Plan:
     def _errors(self, study: Learning, multipliers: Sequence[float]) -> Floats:
         """Of each function, at the planned rounds."""
         planned = expected_releases(
-            study, self.horizon, multipliers, self.options, self._max_weight
+            study,
+            self.horizon,
+            multipliers,
+            self.options,
+            self._max_weight,
+            by_ridge(self.budget, self.options),
         )
         return study.errors(planned.private)
 
@@ -401,9 +418,8 @@ class Plan:
                 f"{f.nonprivate_error:.3g}.",
                 f"The rounds resolve {f.effective_dimension:.3g} directions of the kernel (rank "
                 f"{f.rank}, tau {f.tau:.3g}, "
-                f"clip {f.clip:.3g}); privacy adds noise of {f.noise:.3g} to a prediction before "
-                "it is "
-                "smoothed.",
+                f"clip {f.clip:.3g}); privacy adds an uncertainty of {f.noise:.3g} to a "
+                "prediction.",
                 *about,
                 why,
             ]
@@ -416,7 +432,7 @@ class Plan:
         unit: str = "record",
         progress: Progress = silent,
     ) -> Design:
-        """The design of the first pass of the planned study: its rounds, budget, rank and tau."""
+        """The design of the first pass of the planned study: its rounds, budget and rank."""
         return Design.build(
             self.problem,
             horizon=self.horizon,
@@ -424,7 +440,7 @@ class Plan:
             rng=rng,
             unit=unit,
             passes=self.passes,
-            options=replace(self.options, rank=self._rank, tau=self.forecast.tau),
+            options=replace(self.options, rank=self._rank),
             progress=progress,
         )
 

@@ -9,7 +9,13 @@ import numpy as np
 
 from tacit._typing import Floats
 from tacit.decoder.observations import LinearObservation
+from tacit.design.allocation import effects, mattering
 from tacit.design.features import shrinkage
+
+
+def target_of(Phi: Floats, d: Floats) -> Floats:
+    """What directions matter, from features of (contexts, actions) in their eigenbasis."""
+    return mattering(np.diag(effects(Phi)), d)
 
 
 class Learner(ABC):
@@ -17,6 +23,7 @@ class Learner(ABC):
 
     d: Floats  # eigenvalues of E[phi phi'], the smallest first
     Phi: Floats  # features at public points, in that eigenbasis
+    target: Floats  # what each direction matters for decisions (`tacit.design.allocation`)
 
     @abstractmethod
     def unexplained(self, passes: Sequence[LinearObservation]) -> float:
@@ -27,14 +34,10 @@ class Learner(ABC):
         """The vector that is released of each function, without noise. `qs` are clipped influences
         at the public points, for each of which there are so many records."""
 
-    def influences(self, rounds: int, tau: float) -> Floats:
-        """q at the public points."""
-        return self.Phi / np.sqrt(rounds * self.d + tau)
-
     def observations(
         self,
         rounds: int,
-        tau: float,
+        amplitudes: Floats,
         clip: float,
         mean_square: float,
         attenuation: float,
@@ -46,13 +49,13 @@ class Learner(ABC):
         `mean_square` is that of what records add, `attenuation` what clipping residuals leaves of
         the signal. `b` is the expected vector for each of the functions, without noise.
         """
-        q = self.influences(rounds, tau)
+        q = self.Phi * amplitudes
         weight = shrinkage(q, clip)[:, None]
         qs = q * weight
         records = attenuation * rounds / len(q)
-        # T E[q_s phi'], in the eigenbasis where q = phi / sqrt(T d + tau)
+        # T E[q_s phi'], in the eigenbasis where q = a phi
         root = self.Phi * np.sqrt(weight)
-        G = records / np.sqrt(rounds * self.d + tau)[:, None] * (root.T @ root)
+        G = records * amplitudes[:, None] * (root.T @ root)
         b = self.expected(G, qs, records)
         sampling = rounds * (qs.T @ qs) / len(q)
         shared = mean_square * sampling

@@ -16,14 +16,13 @@ import numpy as np
 from tacit._typing import Floats, Rng
 from tacit.core import Budget
 from tacit.design import DesignOptions
+from tacit.design.allocation import allocate
 from tacit.design.choices import (
-    COARSE_RANK,
-    TUNING_POINTS,
     choose_layout,
     noise_rho,
     pass_budgets,
 )
-from tacit.design.tuning import choose_tau, influence_quantile
+from tacit.design.tuning import influence_quantile
 from tacit.epochs import Shares
 from tacit.epochs.design import FIRST_PASSES
 from tacit.epochs.spread import TRUTHS, choose_spread, rounds_later
@@ -106,11 +105,10 @@ class Player:
         ]
         # Each world by itself: what it plays depends on what was released in it.
         later: list[list[tuple[float, float, float]]] = []
-        taus: list[float] = []
         for i in range(count if len(sizes) > 1 else 0):
             coins = np.random.default_rng([self._seed, i])
             learned = Learned(first.J, first.h[:, i])
-            later.append(self._go_on(i, learned, sizes[1:], taus, coins))
+            later.append(self._go_on(i, learned, sizes[1:], coins))
             progress("playing epochs", i + 1, count)
         for k, rounds in enumerate(sizes[1:]):
             regret, reward, error = np.array([each[k] for each in later]).T
@@ -149,10 +147,9 @@ class Player:
         return found
 
     def _go_on(
-        self, i: int, learned: Learned, sizes: Sequence[int], taus: list[float], rng: Rng
+        self, i: int, learned: Learned, sizes: Sequence[int], rng: Rng
     ) -> list[tuple[float, float, float]]:
-        """Epochs from the second one on in world `i`: (regret, mean reward, error) of each. The
-        `taus` are those of the first world that is played: they hardly depend on which it is."""
+        """Epochs from the second one on in world `i`: (regret, mean reward, error) of each."""
         worlds = self._worlds
         values = worlds.values[:, i]
         best = float(worlds.best[:, i].mean())
@@ -170,7 +167,7 @@ class Player:
             reward += shares.control * float(values[self._baseline].mean())
             cells = self._cells(shares, committee, exploited, rng)
             played = Played(worlds.Phi[cells], values[cells, None], worlds)
-            learned += self._release(played, learned, B, rounds, k, taus, rng)
+            learned += self._release(played, learned, B, rounds, rng)
             theta = learned.mean(B, worlds.variance)
             error = best - float(values[worlds.chosen(theta[:, None])[:, 0]].mean())
             found.append((best - reward, reward, error))
@@ -211,8 +208,6 @@ class Player:
         before: Learned,
         B: Floats,
         rounds: int,
-        k: int,
-        taus: list[float],
         rng: Rng,
     ) -> Learned:
         """What the release of an epoch says: one pass, which adds what is not known before it."""
@@ -229,12 +224,18 @@ class Player:
             inside, kept = clipping(residual.residual_clip / math.hypot(signal, noise))
             residual = replace(residual, attenuation=inside)
         r = residual.residual_clip
-        if k == len(taus):
-            taus.append(self._tau(played, rounds, signal / r, noise / r))
-        s = influence_quantile(played.influences(rounds, taus[k]))
+        a = allocate(
+            played.d,
+            played.target,
+            horizon=rounds,
+            multiplier=self._later,
+            variance=(signal / r) ** 2,
+            mean_square=(signal**2 + noise**2) / r**2,
+        )
+        s = influence_quantile(played.Phi * a)
         [observed] = played.observations(
             rounds,
-            taus[k],
+            a,
             s,
             kept * (signal**2 + noise**2),
             residual.attenuation,
@@ -243,23 +244,6 @@ class Player:
         )
         said = played.learned([observed], rng.normal(size=(self._worlds.rank, 1)))
         return Learned(said.J, said.h[:, 0])
-
-    def _tau(self, played: Played, rounds: int, signal: float, noise: float) -> float:
-        """A policy chooses among all actions, so it should know those too that are played rarely
-        (see `tacit.design.choices.tune`)."""
-        uniform = self._worlds.uniform
-        W = uniform.V.T @ played.V
-        target = (W.T * uniform.d) @ W
-        top = slice(-COARSE_RANK, None)
-        return choose_tau(
-            played.Phi[:TUNING_POINTS, top],
-            played.d[top],
-            horizon=rounds,
-            multiplier=self._later,
-            signal=signal,
-            noise=noise,
-            target=target[top, top],
-        )
 
 
 def _multiplier(problem: Problem, budget: Budget, options: DesignOptions, *, last: bool) -> float:

@@ -23,7 +23,7 @@ from tacit.decoder.observations import LinearObservation, combined, innovations
 from tacit.design.features import Features, chunks
 from tacit.kernels import Kernel
 from tacit.numerics import linalg
-from tacit.planning.learner import Learner
+from tacit.planning.learner import Learner, target_of
 from tacit.problem import Problem
 from tacit.single_decision.scoring import Trial
 
@@ -66,6 +66,7 @@ class Simulation(Learner):
         self.seed = int(rng.integers(2**32))
         pairs = candidate_pairs(problem, rng)
         self._grid = features(pairs.reshape(-1, problem.dimension)) @ V
+        self.target = target_of(self._grid.reshape(*pairs.shape[:2], -1), self.d)
         each = -(-int(np.clip(100_000 / features.rank, *FUNCTIONS)) // len(truths))
         drawn = [Drawn(k, np.vstack([landmarks, finer]), signal, each, rng) for k in truths]
         # f(U) ~ N(0, v k'(U, U)) is theta = L^-1 f(U) ~ N(0, v P)

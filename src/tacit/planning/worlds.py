@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tacit._typing import Floats, Rng
 from tacit.decoder.observations import LinearObservation, combined, innovations
+from tacit.design.allocation import effects, mattering
 from tacit.design.features import Features
 from tacit.kernels import Kernel
 from tacit.numerics import linalg
@@ -72,6 +73,7 @@ class Worlds:
         # What the landmarks leave over of the variance of functions, on average.
         explained = np.mean([np.sum((self.Phi @ B) ** 2, axis=1).mean() for B in self.roots])
         self.left_over = self.variance * max(1.0 - float(explained), 0.0)
+        self.effects = effects(self.Phi.reshape(self.contexts, self.actions, -1))
         everywhere = rng.permutation(len(self.Phi))[:UNIFORM_POINTS]
         self.uniform = Played(self.Phi[everywhere], self.values[everywhere], self)
 
@@ -116,6 +118,7 @@ class Played(Learner):
         d, V = linalg.eigh(Phi.T @ Phi / len(Phi))
         self.d = np.maximum(d, 0.0)
         self.V = V
+        self.target = mattering(np.sum(V * (worlds.effects @ V), axis=0), self.d)
         self.Phi = Phi @ V
         self._values = values
         self._worlds = worlds
