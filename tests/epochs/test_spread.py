@@ -87,7 +87,7 @@ def test_where_nothing_is_known_draws_are_not_played_and_arms_stay() -> None:
     known, as_asked = learn_from(learned_from(4000, 10.0), shares, np.random.default_rng(2))
     assert as_asked == shares
     assert known.committee.std() > 0.0
-    _, exploring = learn_from(learned_from(30, 0.1), shares, np.random.default_rng(2), later=4.0)
+    _, exploring = learn_from(learned_from(30, 0.1), shares, np.random.default_rng(3), later=4.0)
     assert exploring.learn == 0.0
     assert (exploring.exploit, exploring.control) == (0.2, 0.05)
     assert exploring.explore == pytest.approx(0.75)
