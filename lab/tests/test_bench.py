@@ -29,7 +29,7 @@ runpy.run_module("tacit_lab.bench", run_name="__main__")
 def test_every_stage_is_measured_against_a_product() -> None:
     result = measure(RANK, ROWS, most=10_000, growth_rank=10)
     assert [s["stage"] for s in result["stages"]] == [
-        "design",
+        "public points of a design",
         "statistic",
         "10 000 decisions, 256 candidates",
     ]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.design import Design
+from tacit.numerics import linalg
 from tacit.numerics.engine import Engine, to_numpy
 from tacit.policy import Policy
 from tacit.progress import Progress, silent
@@ -90,13 +91,14 @@ def stages(
         return seconds
 
     progress("stages", 0, 3)
-    work.design(rank, rows, min(points, 2 * max(2048, on.rows)), on)  # once, so that nothing is new
-    # what does not grow with the public points
-    small = work.seconds(lambda: work.design(rank, rows, 2048, on))
     made = work.design(rank, rows, 2048, on)
-    design = around(lambda: work.seconds(lambda: work.design(rank, rows, points, on))) - small
-    # phi (2 D^2), phi phi' (2 D^2); then phi again, q, q phi', q q' (8 D^2)
-    note("design", points, design, 12.0 * rank**2 * points)
+    factors = linalg.thin(made.whitening)
+    work.sum_points(made, factors, 2 * max(2048, on.rows), on)  # once, so that nothing is new
+    design = around(lambda: work.seconds(lambda: work.sum_points(made, factors, points, on)))
+    # phi and phi phi' (4 D^2); then of K directions q, q k_U' (4 D K) and q q' (2 K^2)
+    directions = len(factors[1])
+    flops = 4.0 * rank**2 + 4.0 * rank * directions + 2.0 * directions**2
+    note("public points of a design", points, design, flops * points)
     added = work.add_seconds(made, rows, on, products.sample)
     note("statistic", rows, added, 2.0 * rank**2 * rows)
     policy = _policy(made)

@@ -9,13 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from tacit._typing import Array
+from tacit._typing import Array, Floats
 from tacit.core import Budget
 from tacit.design import Design, DesignOptions
+from tacit.design.public import PublicPoints, moments_over, second_moment
 from tacit.domains import Box
 from tacit.kernels import Matern
 from tacit.numerics.engine import Engine
 from tacit.problem import Problem
+from tacit.progress import silent
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
 # Records made at a time, a multiple of every block: memory does not grow with their number.
@@ -45,13 +47,18 @@ def design(
         rng=rng,
         passes=1,
         options=DesignOptions(
-            tau=10.0,
-            clip=1.0 / np.sqrt(10.0),
             landmarks=given.public_points(rank, rng),
             public_points=points,
             device=on,
         ),
     )
+
+
+def sum_points(design: Design, factors: tuple[Floats, Floats], points: int, on: Engine) -> None:
+    """What a design sums over so many public points; its factorisations do not grow with them."""
+    supply = PublicPoints(design.problem, points, np.random.default_rng(0))
+    second_moment(design.features, supply, on, silent)
+    moments_over(design.features, factors, design.clip, supply, on, silent)
 
 
 def records(total: int, on: Engine, seed: int = 0) -> Iterator[tuple[Array, Array]]:
