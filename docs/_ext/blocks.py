@@ -46,7 +46,9 @@ FENCE = re.compile(
     r"|^<!-- setup\n(?P<setup>.*?)^-->$",
     flags=re.MULTILINE | re.DOTALL,
 )
-NUMBER = re.compile(r"[-+±]?\d[\d,]*(\.\d+)?(e[-+]?\d+)?|[━─┏┓┗┛┡┩└┘┳╇┴]+")
+# Several with commas between them count as one: a comma may also stand between thousands.
+VALUE = r"[-+±]?\d+(\.\d+)?(e[-+]?\d+)?"
+NUMBER = re.compile(rf"{VALUE}(,{VALUE})*|[━─┏┓┗┛┡┩└┘┳╇┴]+")
 SECONDS = 600  # for one line of a console block
 
 

@@ -70,6 +70,11 @@ def test_numbers_may_vary_where_the_page_says_so_and_words_may_not() -> None:
     assert not same("0.12 of 5,000", "0.12 from 5,000", varies=True)
 
 
+def test_a_number_may_be_whole_in_one_run_and_not_in_another() -> None:
+    assert same("61,2,0.15,8.6", "61,1.8557,0.1e-3,-9", varies=True)
+    assert not same("61,2,high", "61,1.8557,low", varies=True)
+
+
 def test_what_is_not_executed_says_why(tmp_path: Path) -> None:
     page = "<!-- not executed: needs a GPU -->\n```python\nboom()\n```\n"
     done = run(tmp_path, page)
