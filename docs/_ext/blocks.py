@@ -10,6 +10,7 @@
 | a `console` block | lines that begin with `$ ` go to bash; the others are what they print |
 | `<!-- file: NAME -->` above a block | writes the block to a file |
 | `<!-- numbers vary -->` above a block | its words are compared, and numbers may be others |
+| `<!-- numbers vary, A or B -->` above a block | and where it says A another run may say B |
 | a figure `![...](../figures/NAME)` | some block writes the file NAME |
 | `<!-- needs: PROGRAM -->` above a block | is executed where there is such a program |
 | `<!-- executed by: TEST -->` above a block | is executed by that test instead |
@@ -49,6 +50,7 @@ FENCE = re.compile(
 # Several with commas between them count as one: a comma may also stand between thousands.
 VALUE = r"[-+±]?\d+(\.\d+)?(e[-+]?\d+)?"
 NUMBER = re.compile(rf"{VALUE}(,{VALUE})*|[━─┏┓┗┛┡┩└┘┳╇┴]+")
+VARIES = re.compile(r"numbers vary(?:, (?P<words>\w+(?: or \w+)+))?")
 SECONDS = 600  # for one line of a console block
 
 
@@ -64,8 +66,14 @@ class Block:
     follows: bool  # right after the block before it
 
     @property
-    def varies(self) -> bool:
-        return self.note == "numbers vary"
+    def varies(self) -> re.Pattern[str] | None:
+        """What another run may print otherwise; None if it prints the same each time."""
+        found = VARIES.fullmatch(self.note)
+        if found is None:
+            return None
+        words = (found["words"] or "").split(" or ")
+        either = "|".join(rf"\b{word}\b" for word in words if word)
+        return re.compile(f"{NUMBER.pattern}|{either}") if either else NUMBER
 
     @property
     def file(self) -> str | None:
@@ -240,13 +248,13 @@ def _commands(body: str) -> Iterator[str]:
         yield match[1]
 
 
-def same(said: str, printed: str, varies: bool) -> bool:
-    """Whether a block prints what the page says: in all but white space, or in all words."""
+def same(said: str, printed: str, varies: re.Pattern[str] | None) -> bool:
+    """Whether a block prints what the page says: in all but white space and what varies."""
     return _words(said, varies) == _words(printed, varies)
 
 
-def _words(text: str, varies: bool) -> list[str]:
-    return (NUMBER.sub("#", text) if varies else text).split()
+def _words(text: str, varies: re.Pattern[str] | None) -> list[str]:
+    return (varies.sub("#", text) if varies else text).split()
 
 
 @contextlib.contextmanager

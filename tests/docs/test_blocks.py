@@ -4,6 +4,7 @@ refuses."""
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from helpers import ROOT
 
 sys.path.insert(0, str(ROOT / "docs" / "_ext"))
 
-from blocks import BlockFailure, Run, blocks_of, same
+from blocks import NUMBER, BlockFailure, Run, blocks_of, same
 
 PAGE = """# A page
 
@@ -65,14 +66,31 @@ def test_updating_writes_down_what_was_printed(tmp_path: Path) -> None:
 
 
 def test_numbers_may_vary_where_the_page_says_so_and_words_may_not() -> None:
-    assert not same("0.12 of 5,000", "0.13 of 5,000", varies=False)
-    assert same("0.12 of 5,000", "-0.1e-3 of 4", varies=True)
-    assert not same("0.12 of 5,000", "0.12 from 5,000", varies=True)
+    assert not same("0.12 of 5,000", "0.13 of 5,000", varies=None)
+    assert same("0.12 of 5,000", "-0.1e-3 of 4", varies=NUMBER)
+    assert not same("0.12 of 5,000", "0.12 from 5,000", varies=NUMBER)
 
 
 def test_a_number_may_be_whole_in_one_run_and_not_in_another() -> None:
-    assert same("61,2,0.15,8.6", "61,1.8557,0.1e-3,-9", varies=True)
-    assert not same("61,2,high", "61,1.8557,low", varies=True)
+    assert same("61,2,0.15,8.6", "61,1.8557,0.1e-3,-9", varies=NUMBER)
+    assert not same("61,2,high", "61,1.8557,low", varies=NUMBER)
+
+
+@pytest.mark.parametrize(
+    ("note", "fails"),
+    [
+        ("numbers vary, free or paid", False),
+        ("numbers vary, free or dear", True),
+        ("numbers vary", True),
+        ("varies, free or paid", True),
+    ],
+)
+def test_words_may_vary_only_where_the_page_names_them(
+    tmp_path: Path, note: str, fails: bool
+) -> None:
+    page = f"```python\nprint('8 paid')\n```\n\n<!-- {note} -->\n```text\n9 free\n```\n"
+    with pytest.raises(BlockFailure) if fails else nullcontext():
+        run(tmp_path, page)
 
 
 def test_what_is_not_executed_says_why(tmp_path: Path) -> None:
