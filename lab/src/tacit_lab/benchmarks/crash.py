@@ -41,6 +41,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 from sqlalchemy import func, insert, inspect, select, update
+from sqlalchemy.exc import IntegrityError
 
 from tacit import (
     Box,
@@ -161,7 +162,10 @@ class TwoPayments(Ledger):
         if written == 1:
             time.sleep(0.001)
             pay = update(accounts).values(spent=accounts.c.spent + charge["cost"])
-            perform(self._engine, lambda c: c.execute(pay))
+            try:
+                perform(self._engine, lambda c: c.execute(pay))
+            except IntegrityError:  # others have paid since: the database keeps the cap
+                raise BudgetError("spent.") from None
         return None
 
 
