@@ -6,7 +6,7 @@ explore little, and the policy that a study ends with is better if they are spre
 epoch is played with the widest spread whose expected price is small:
 
     r(s) <= max(0.2,  r(0) + 0.03 (1 + later)),     the bracket at most 7,
-    r(s) <= max(0.16, r(0) + 0.02)                  in the last epoch,
+    r(s) <= max(0.12, r(0) + 0.012)                 in the last epoch,
 
 where r(s) is the expected regret of draws of spread s, as a share of uniform play's, if the truth
 is a draw from the posterior, r(0) that of the policy's own decisions, and `later` how many rounds
@@ -36,8 +36,8 @@ SPREADS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5)  # 1 is that of the posterior
 PRICE = 0.2
 MORE = 0.03
 MOST_LATER = 6.0
-PRICE_LAST = 0.16
-MORE_LAST = 0.02
+PRICE_LAST = 0.12
+MORE_LAST = 0.012
 UNKNOWN = 0.8
 TRUTHS = 16  # draws that stand for the truth; the others of a committee play
 VISITORS = 96

@@ -16,12 +16,12 @@ from tacit_lab.arena.protocol import Setting
 EPOCHS = 3
 EPOCHS_OF_LONG = 4
 LONG = 10_000  # rounds
-SHARES = Shares(explore=0.02)
+SHARES = Shares(explore=0.01)
 
 
 class TacitEpochs(MenuLearner):
     """Plays uniformly in the first of three epochs (5 % of the rounds, or more), then by Thompson
-    sampling from what was released of the epochs before, with 2 % of uniform play. From 10,000
+    sampling from what was released of the epochs before, with 1 % of uniform play. From 10,000
     rounds on there are four epochs. Each round counts in one epoch, so every epoch's release spends
     the whole budget (`tacit.epochs`). Decisions maximise the posterior mean given all releases.
     """
