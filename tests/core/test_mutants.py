@@ -506,6 +506,20 @@ RECORDS = [
         way_in.test_the_shares_of_a_row_add_up_to_one,
     ),
     Mutant(
+        "the shares of a row add up to more than 1: pairs of columns come on top",
+        "tacit.design.layout.Layout.influence_share",
+        "self.pair_share,",
+        "",
+        way_in.test_the_shares_of_a_row_add_up_to_one,
+    ),
+    Mutant(
+        "the shares of a row add up to more than 1: every pair of columns counts in full",
+        "tacit.design.layout.Layout._weights",
+        "self.pair_share / self.pairs.size",
+        "self.pair_share",
+        way_in.test_the_shares_of_a_row_add_up_to_one,
+    ),
+    Mutant(
         "the shares of a row add up to more than 1: every column of the actions counts in full",
         "tacit.design.layout.Layout._weights",
         "self.play_share / actions",

@@ -28,7 +28,7 @@ from tacit.contexts import PublicSample, release_marginals
 from tacit.core import Encoding, PrivateSum, private_sum
 from tacit.core.release import RELATIONS
 from tacit.design import Design, DesignOptions
-from tacit.design.choices import choose_layout
+from tacit.design.choices import choose_layout, with_pairs
 from tacit.design.features import shrinkage
 from tacit.design.layout import Layout
 from tacit.logs import pieces
@@ -200,12 +200,17 @@ def problems() -> list[tacit.Problem]:
 
 
 def layouts(problem: tacit.Problem, landmarks: Floats) -> list[Layout]:
-    """Of first, of last and of plain passes, with several shares for the counts of contexts."""
+    """Of first, of last and of plain passes, with several shares for the counts of contexts, and
+    with pairs of their columns."""
     found = []
     for share in (None, 0.0, 0.05, 0.5, 0.89):
         for plain, last in ((False, True), (False, False), (True, True)):
             options = DesignOptions(context_share=share, plain=plain)
-            found.append(choose_layout(problem, landmarks, BUDGET, options, last=last))
+            layout = choose_layout(problem, landmarks, BUDGET, options, last=last)
+            found.append(layout)
+            if layout.cells is not None and layout.cells.columns > 1:
+                laws = [np.full(part.size, 1.0 / part.size) for part in layout.cells.parts]
+                found.append(with_pairs(layout, laws, 100_000, BUDGET))
     return found
 
 
@@ -226,6 +231,8 @@ def test_the_shares_of_a_row_add_up_to_one() -> None:
         found = layouts(problem, points[:6])
         assert {layout.histogram_share > 0 for layout in found} == {True, False}
         assert {layout.play is None for layout in found} == {True, False}
+        if problem.contexts.dimension > 1:
+            assert {layout.pairs is None for layout in found} == {True, False}
         for layout in found:
             for clip in (0.01, 1.0):
                 for y in (-1.0, 1.0):
@@ -251,7 +258,8 @@ def test_no_reward_residual_or_weight_makes_a_row_longer() -> None:
                 for residuals in (np.linspace(-1.0, 1.0, 64), rng.choice([-1.0, 1.0], 64)):
                     for rewards in (None, -residuals, np.ones(64)):
                         rows = layout.rows(q, shrink, residuals, points, np.ones(64), w, rewards)
-                        most = max(weight**2, weight**2 + (1 - weight**2) * layout.context_share)
+                        told = layout.context_share + layout.pair_share  # whatever it weighs
+                        most = weight**2 + (1 - weight**2) * told
                         assert longest2(rows) <= most + 1e-9, (
                             "the blocks of a row add up to more than 1"
                         )

@@ -62,6 +62,39 @@ def error(policy: Policy, alike: bool) -> float:
     return float(np.sqrt(np.mean((found - mean(actions, contexts)) ** 2)))
 
 
+@pytest.fixture
+def without_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No pass tells which columns depend on each other."""
+    monkeypatch.setattr("tacit.design.choices.pair_share", lambda *given: 0.0)
+
+
+@pytest.mark.parametrize("two_values", [False, True])
+def test_the_second_pass_tells_that_columns_are_alike(two_values: bool) -> None:
+    """Seeds are fixed: 0.06 was found, and 0.16 for two values: correlations are kept in part.
+    Without pairs it is 0.06 and 0.73."""
+    policy = learned(alike=True, two_values=two_values)
+    assert error(policy, alike=True) < 0.2
+    assert policy.posterior.understated == 1.0
+    assert covered(policy) > 0.6
+
+
+@pytest.mark.usefixtures("without_pairs")
+def test_two_values_do_not_tell_it_themselves() -> None:
+    assert error(learned(alike=True, two_values=True), alike=True) > 0.4
+
+
+def test_visitors_are_like_the_people_in_the_data() -> None:
+    """Their columns are alike, too."""
+    visitors = learned(alike=True).visitors
+    assert visitors is not None
+    correlations = np.corrcoef(visitors.T)
+    assert correlations.min() > 0.35
+    apart = learned(alike=False).visitors
+    assert apart is not None
+    assert np.abs(np.corrcoef(apart.T) - np.eye(COLUMNS)).max() < 0.35
+
+
+@pytest.mark.usefixtures("without_pairs")
 @pytest.mark.parametrize(("passes", "most"), [(1, 1.0), (2, 0.12)])
 def test_effects_of_columns_that_are_alike_are_counted_once(passes: int, most: float) -> None:
     """Seeds are fixed: 0.85 and 0.06 were found. One pass cannot tell a gain of 2 from one of 4,
@@ -69,6 +102,7 @@ def test_effects_of_columns_that_are_alike_are_counted_once(passes: int, most: f
     assert error(learned(alike=True, passes=passes), alike=True) < most
 
 
+@pytest.mark.usefixtures("without_pairs")
 @pytest.mark.parametrize(("passes", "least"), [(1, 1.5), (2, 0.2)])
 def test_taking_them_for_independent_would_show(
     passes: int, least: float, monkeypatch: pytest.MonkeyPatch
@@ -100,6 +134,7 @@ def test_one_pass_knows_that_it_does_not_know_how_large_effects_are() -> None:
     assert covered(learned(alike=True, passes=1)) > 0.9
 
 
+@pytest.mark.usefixtures("without_pairs")
 def test_where_nothing_says_how_large_effects_are_intervals_are_wide() -> None:
     """Rewards of two values are added as they are in both passes. Seeds are fixed."""
     policy = learned(alike=True, two_values=True)
@@ -110,6 +145,7 @@ def test_where_nothing_says_how_large_effects_are_intervals_are_wide() -> None:
     assert covered(sure) < 0.3
 
 
+@pytest.mark.usefixtures("without_pairs")
 def test_residuals_say_how_large_effects_are() -> None:
     policy = learned(alike=True)
     assert policy.posterior.understated == 1.0

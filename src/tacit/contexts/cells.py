@@ -65,6 +65,30 @@ class Column:
             apart += difference
         return xp.argmin(apart, axis=1)
 
+    def position(self, points: Array) -> Array:
+        """Where each point lies among the cells: the number of its cell, and how far into it."""
+        xp = array_namespace(points)
+        if self.labels is not None:
+            return xp.astype(self.index(points), points.dtype) + 0.5
+        position = xp.clip(points[:, self.at.start] * BINS, 0.0, float(BINS))
+        if self.indicator is not None:
+            position = xp.where(points[:, self.indicator] > 0.5, BINS + 0.5, position)
+        return position
+
+    def middle(self, probabilities: Floats) -> float:
+        """The position that about half of a column with these probabilities of cells lies below.
+        Labels, and missing values, are not cut in two."""
+        cumulative = np.cumsum(probabilities)
+        if self.labels is None:
+            cell = int(np.searchsorted(cumulative, 0.5, side="right"))
+            if cell >= BINS:
+                return float(BINS)
+            above = float(cumulative[cell]) - 0.5
+            return cell + 1.0 - above / float(probabilities[cell])
+        if self.size < 2:
+            return 0.0
+        return 1.0 + int(np.argmin(np.abs(cumulative[:-1] - 0.5)))
+
     def groups(self, most: int) -> Integers:
         """The coarse cell of each cell: at most so many of about equal width, and that of missing
         values besides."""
@@ -141,6 +165,11 @@ class Cells:
             probabilities(column, noise, total, column_prior)
             for column, column_prior in zip(counted, priors, strict=True)
         ]
+
+    def middles(self, column_probabilities: Sequence[Floats]) -> Floats:
+        """The middle of each column (see `Column.middle`)."""
+        each = zip(self.parts, column_probabilities, strict=True)
+        return np.array([column.middle(p) for column, p in each])
 
     def from_cube(self, column_probabilities: list[Floats], cube: Floats) -> Floats:
         """Rows of uniform numbers, one per column, to unit coordinates whose columns have these

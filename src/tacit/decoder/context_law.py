@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from tacit._typing import Floats
+from tacit.contexts.pairs import Dependence, correlated
 from tacit.decoder.parts import ReleaseParts, averaged
 from tacit.decoder.users import shrunk
 from tacit.design import Design, Moments
@@ -42,6 +43,7 @@ class ContextCounts:
     counts: Floats
     noise: float
     records: float
+    dependence: Dependence | None = None  # of the columns on each other, where it was released
 
     @classmethod
     def pooled(cls, passes: Sequence[ReleaseParts]) -> ContextCounts | None:
@@ -50,7 +52,25 @@ class ContextCounts:
         told = _in_units_of_the_last(passes, "contexts")
         if not told:
             return None
-        return cls(*averaged(told), passes[-1].records)
+        return cls(*averaged(told), passes[-1].records, _dependence(passes))
+
+    @property
+    def known(self) -> Any:
+        """What points depend on, to be compared."""
+        columns = self.dependence
+        told = None if columns is None else (columns.covariances.tobytes(), columns.noise)
+        return self.counts.tobytes(), self.noise, self.records, told
+
+
+def _dependence(passes: Sequence[ReleaseParts]) -> Dependence | None:
+    """What the passes over the same people say of how columns depend on each other."""
+    found = []
+    for parts in passes:
+        pairs = parts.design.layout.pairs
+        if pairs is not None and parts.sums.pairs is not None:
+            noise = parts.block_noise("pairs")
+            found.append(pairs.dependence(parts.sums.pairs, noise, parts.records))
+    return Dependence.pooled(found)
 
 
 def _in_units_of_the_last(passes: Sequence[ReleaseParts], name: str) -> list[tuple[Floats, float]]:
@@ -203,7 +223,7 @@ def points_given(design: Design, counts: ContextCounts) -> Floats | None:
     Where the problem has a generator, its contexts are weighted to agree with the counts, together
     with some that only the counts know of. None where the generator agrees with the counts already.
     """
-    known = (counts.counts.tobytes(), counts.noise, counts.records)
+    known = counts.known
     kept = _LAST_POINTS.get(design)
     if kept is None or kept[0] != known:
         kept = (known, _points_given(design, counts))
@@ -229,7 +249,12 @@ def _points_given(design: Design, counts: ContextCounts) -> Floats | None:
         return None
     rng = np.random.default_rng(int(design.fingerprint, 16))
     cube = WellSpread(cells.columns + problem.actions.cube_dimension, rng).take(POINTS)
-    contexts = cells.from_cube(laws, cube[:, : cells.columns])
+    quantiles = cube[:, : cells.columns]
+    if sample is None and counts.dependence is not None:
+        correlations = counts.dependence.correlations()
+        if correlations is not None:
+            quantiles = correlated(quantiles, correlations)
+    contexts = cells.from_cube(laws, quantiles)
     if sample is not None:
         contexts[: len(sample)] = sample
         weights = np.where(np.arange(POINTS) < len(sample), 1.0, ELSEWHERE)

@@ -70,9 +70,9 @@ class ReleaseParts:
         return float(scale * self.noise)
 
     def block_noise(self, name: str) -> float:
-        """The same in one entry of another block; counts of contexts and of play, and arms, have
-        weight 1."""
-        powers = {"contexts": 0, "play": 0, "arms": 0, "square": 2}
+        """The same in one entry of another block; what is told of contexts, of play and of arms
+        has weight 1."""
+        powers = {"contexts": 0, "pairs": 0, "play": 0, "arms": 0, "square": 2}
         weight = self.design.max_weight ** powers.get(name, 1)
         return weight * self.design.layout.block_noise(name, self.noise)
 

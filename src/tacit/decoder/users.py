@@ -73,7 +73,7 @@ def _records_per_user(parts: ReleaseParts, kept: float) -> float:
     square += strength * parts.mean_square * float(np.trace(moments.square[:-1, :-1]))
     mean = strength * parts.added_mean**2 * float(moments.mean[:-1] @ moments.mean[:-1])
     mean += layout.mean_share * parts.mean**2 + layout.square_share * parts.mean_square**2
-    for name in ("contexts", "play", "histogram"):
+    for name in ("contexts", "pairs", "play", "histogram"):
         block: Floats | None = getattr(parts.sums, name)
         if block is not None:
             noise = parts.block_noise(name)

@@ -6,12 +6,14 @@ The planner makes the same choices.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from tacit._typing import Floats
 from tacit.contexts.cells import Cells
+from tacit.contexts.pairs import Pairs
 from tacit.core import Budget
 from tacit.design.features import Features
 from tacit.design.landmarks import pivots
@@ -43,6 +45,14 @@ COARSE_RANK = 150
 TUNING_POINTS = 2048
 POOL = 4096  # public points that landmarks are chosen among, at least
 FIRST_OF_TWO = 0.3  # of the budget
+# Pairs of columns get a share of what influences would spend for which the dependence of all
+# columns on one of them shows where it explains so much of their variance; and none where even the
+# largest share would show only a strong one.
+EXPLAINED = 0.1
+STRONGLY = 0.25
+LEAST_PAIR_SHARE = 0.02
+MOST_PAIR_SHARE = 0.1
+MOST_PAIRED = 64  # columns
 
 
 def default_rank(horizon: int, levels: int = 1) -> int:
@@ -157,6 +167,63 @@ def choose_layout(
         mean_share=MEAN_SHARE,
         square_share=SQUARE_SHARE if last else EARLY_SQUARE_SHARE,
     )
+
+
+def with_pairs(layout: Layout, laws: Sequence[Floats], horizon: int, budget: Budget) -> Layout:
+    """The layout with a block for pairs of columns, given what is known of each of them, if so many
+    rounds can tell which depend on each other."""
+    assert layout.cells is not None
+    share = pair_share(layout.cells.columns, horizon, budget)
+    if not share:
+        return layout
+    pairs = Pairs(layout.cells, layout.cells.middles(laws))
+    return layout.for_pairs(pairs, share * layout.influence_share)
+
+
+def pair_share(columns: int, horizon: int, budget: Budget) -> float:
+    """What the dependence of so many columns is worth of what influences would spend in a pass; 0
+    if it would not show."""
+    if not 2 <= columns <= MOST_PAIRED:
+        return 0.0
+    # The largest eigenvalue of the noise if all of the budget were spent, and that of columns of
+    # which one explains a share of all.
+    length = math.sqrt(columns * (columns + 1) / 2)
+    noise = length / math.sqrt(2.0 * noise_rho(budget)) / horizon
+    edge = 2.0 * math.sqrt(columns) * noise
+    if edge > STRONGLY * math.sqrt(MOST_PAIR_SHARE) * (columns - 1):
+        return 0.0
+    wanted = (edge / (EXPLAINED * (columns - 1))) ** 2
+    return float(np.clip(wanted, LEAST_PAIR_SHARE, MOST_PAIR_SHARE))
+
+
+def planned_multiplier(
+    problem: Problem,
+    rounds: int,
+    budget: Budget,
+    options: DesignOptions,
+    *,
+    first: bool = False,
+    last: bool = True,
+) -> float:
+    """Of the privacy noise in the influences of a pass, before any data is there: the `first` pass
+    over anybody has no pairs of columns."""
+    anywhere = np.full((1, problem.dimension), 0.5)
+    layout = choose_layout(problem, anywhere, budget, options, last=last)
+    share = layout.influence_share
+    if not first and problem.generator is None and layout.cells is not None:
+        share *= 1.0 - pair_share(layout.cells.columns, rounds, budget)
+    return 1.0 / math.sqrt(2.0 * noise_rho(budget) * share)
+
+
+def planned_multipliers(
+    problem: Problem, rounds: int, budget: Budget, options: DesignOptions, passes: int
+) -> list[float]:
+    """The same of all passes over the same people, which share the budget."""
+    each = pass_budgets(budget, passes)
+    return [
+        planned_multiplier(problem, rounds, part, options, first=i == 0, last=i == passes - 1)
+        for i, part in enumerate(each)
+    ]
 
 
 def choose_landmarks(problem: Problem, floor: float, rank: int, rng: np.random.Generator) -> Floats:

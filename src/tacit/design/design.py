@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -18,9 +18,10 @@ import numpy as np
 
 from tacit._typing import Array, Floats
 from tacit.contexts import Drawn
+from tacit.contexts.pairs import Pairs
 from tacit.core import Budget, Cohort, Encoding, private_sum
 from tacit.design.building import Assembly, assemble
-from tacit.design.choices import choose_layout, pass_budget
+from tacit.design.choices import choose_layout, pass_budget, with_pairs
 from tacit.design.earlier import Earlier
 from tacit.design.features import Features, KernelMap, Moments, shrinkage
 from tacit.design.layout import Layout
@@ -127,6 +128,7 @@ class Design:
         previous: tuple[Release, ...],
         residual: Residual,
         *,
+        columns: Sequence[Floats] | None = None,
         budget: Budget,
         rng: np.random.Generator | int,
         options: DesignOptions,
@@ -134,7 +136,8 @@ class Design:
     ) -> Design:
         """The design of another pass over the same records, after the releases `previous`.
 
-        It has the same landmarks and eigenvectors. `tacit.refine` chooses the rest.
+        It has the same landmarks and eigenvectors. `columns` are the probabilities of each column's
+        cells, where only counts say who comes. `tacit.refine` chooses the rest.
         """
         planned = self.passes_left > 0 and budget == self.next_budget
         passes_left = self.passes_left - 1 if planned else 0
@@ -152,6 +155,8 @@ class Design:
             residual,
         )
         layout = choose_layout(self.problem, self.features.U, budget, options, last=not passes_left)
+        if columns is not None:
+            layout = with_pairs(layout, columns, self.horizon, budget)
         return replace(
             self,
             budget=budget,
@@ -170,6 +175,7 @@ class Design:
         earlier: tuple[Earlier, ...],
         residual: Residual,
         *,
+        columns: Sequence[Floats] | None = None,
         budget: Budget,
         rng: np.random.Generator | int,
         options: DesignOptions,
@@ -191,13 +197,16 @@ class Design:
             pooling=choose_pooling(problem, horizon, budget.gaussian),
         )
         parts = assemble(problem, horizon, budget, coins, options, progress, residual=residual)
+        layout = choose_layout(problem, self.features.U, budget, options, last=True)
+        if columns is not None:
+            layout = with_pairs(layout, columns, horizon, budget)
         return replace(
             self,
             problem=problem,
             horizon=horizon,
             budget=budget,
             total_budget=budget,
-            layout=choose_layout(problem, self.features.U, budget, options, last=True),
+            layout=layout,
             passes_left=0,
             residual=residual,
             previous=(),
@@ -352,6 +361,9 @@ class Design:
             named.append("plain")  # otherwise it has the name of a design with context_share=0
         if self.max_weight != 1.0:
             named.append(f"max_weight {self.max_weight:.6e}")
+        if self.layout.pairs is not None:
+            cuts = " ".join(f"{cut:.6e}" for cut in self.layout.pairs.cuts)
+            named.append(f"pairs {self.layout.pair_share:.6e} {cuts}")
         if self.layout.arm_share:
             named.append(f"arms {self.layout.arm_share:.6e}")
         if self.problem.play_facts is not None:
@@ -391,6 +403,7 @@ class Design:
             "unit": self.unit,
             "max_weight": self.max_weight,
             "context_share": self.layout.context_share,
+            "pair_share": self.layout.pair_share,
             "arm_share": self.layout.arm_share,
             "pooling": self.pooling,
             "plain": not self.layout.square_share,
@@ -414,6 +427,8 @@ class Design:
             found["generator_sample"] = self.generator_sample
         if self.moment is not None:
             found["moment"] = self.moment
+        if self.layout.pairs is not None:
+            found["pair_cuts"] = self.layout.pairs.cuts
         if self.residual is not None:
             found |= self.residual.arrays()
         return found
@@ -455,6 +470,13 @@ class Design:
         residual = None
         if facts["residual"] is not None:
             residual = Residual.restore(facts["residual"], arrays)
+        last = not facts["passes_left"]
+        layout = choose_layout(problem, features.U, budget, options, last=last)
+        layout = replace(layout, arm_share=facts.get("arm_share", 0.0))  # earlier versions had none
+        if "pair_cuts" in arrays:
+            assert layout.cells is not None
+            pairs = Pairs(layout.cells, arrays["pair_cuts"])
+            layout = layout.for_pairs(pairs, facts["pair_share"])
         return cls(
             problem=problem,
             horizon=facts["horizon"],
@@ -470,10 +492,7 @@ class Design:
                 arrays["moments_mean"],
                 arrays["moments_shift"],
             ),
-            layout=replace(
-                choose_layout(problem, features.U, budget, options, last=not facts["passes_left"]),
-                arm_share=facts.get("arm_share", 0.0),  # earlier versions had none
-            ),
+            layout=layout,
             unit=facts["unit"],
             max_weight=facts.get("max_weight", 1.0),
             passes_left=facts["passes_left"],

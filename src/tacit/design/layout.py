@@ -1,14 +1,17 @@
 """What one record writes: blocks of one vector, so that one sum and one release carry them all.
 
-    [ sqrt(a) q_s(w) y / s | sqrt(h / p) onehot(context) | sqrt(g / d) onehot(action and context)
-      | sqrt(l) hat(y) | sqrt(m) y | sqrt(e) y^2 | sqrt(r) arms ]
+    [ sqrt(a) q_s(w) y / s | sqrt(h / p) onehot(context) | sqrt(2 c / p(p + 1)) pairs of columns
+      | sqrt(g / d) onehot(action and context) | sqrt(l) hat(y) | sqrt(m) y | sqrt(e) y^2
+      | sqrt(r) arms ]
 
-with shares a + h + g + l + m + e + r = 1.
+with shares a + h + c + g + l + m + e + r = 1.
 
 | block | what it is for |
 |---|---|
 | influences | USCA's statistic |
 | contexts | one cell in each of `p` columns: the decoder learns who really came |
+| pairs | of columns, where earlier counts tell their middles: which depend on each other? (see
+| | `tacit.contexts.pairs`) |
 | play | one cell for each of `d` columns of the actions: were they played as it is stated? |
 | histogram | of the rewards, in a pass that others follow: where may their residuals be clipped? |
 | mean | of the rewards, also in residual passes: their level |
@@ -18,7 +21,7 @@ with shares a + h + g + l + m + e + r = 1.
 
 Each block has norm at most the root of its share, so the row has norm at most 1 and the trusted
 core's bound holds without a new argument. Splitting the norm is splitting the budget: a share of
-`h` costs `h rho`. A record's weight multiplies everything but the counts of contexts.
+`h` costs `h rho`. A record's weight multiplies everything but what it tells of contexts.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ from array_api_compat import array_namespace, device
 
 from tacit._typing import Array, Floats
 from tacit.contexts.cells import Cells
+from tacit.contexts.pairs import Pairs
 from tacit.design.played import PlayCells
 from tacit.numerics.histogram import NODES, hat
 
@@ -57,6 +61,7 @@ class Blocks(NamedTuple):
     mean: float | None  # sum of y
     square: float | None  # sum of y^2
     arms: Floats | None = None  # sums of the entries of both arms
+    pairs: Floats | None = None  # sums of signs of columns, and of products of two of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +77,8 @@ class Layout:
     mean_share: float = 0.0
     square_share: float = 0.0
     arm_share: float = 0.0
+    pairs: Pairs | None = None
+    pair_share: float = 0.0
 
     @property
     def size(self) -> int:
@@ -83,6 +90,7 @@ class Layout:
         """The numbers of entries after the influences."""
         return {
             "contexts": 0 if self.cells is None else self.cells.size,
+            "pairs": 0 if self.pairs is None else self.pairs.size,
             "play": 0 if self.play is None else self.play.size,
             "histogram": len(NODES) if self.histogram_share else 0,
             "mean": int(self.mean_share > 0),
@@ -97,6 +105,7 @@ class Layout:
         actions = 1 if self.play is None else self.play.columns
         return {
             "contexts": math.sqrt(self.context_share / columns),
+            "pairs": 0.0 if self.pairs is None else math.sqrt(self.pair_share / self.pairs.size),
             "play": math.sqrt(self.play_share / actions),
             "histogram": math.sqrt(self.histogram_share),
             "mean": math.sqrt(self.mean_share),
@@ -108,6 +117,7 @@ class Layout:
     def influence_share(self) -> float:
         others = (
             self.context_share,
+            self.pair_share,
             self.play_share,
             self.histogram_share,
             self.mean_share,
@@ -138,6 +148,8 @@ class Layout:
         if self.cells is not None:
             contexts = points[:, points.shape[1] - self.cells.domain.dimension :]
             blocks.append(self.cells.onehot(contexts) * (weights["contexts"] * known)[:, None])
+            if self.pairs is not None:
+                blocks.append(self.pairs.marks(contexts) * (weights["pairs"] * known)[:, None])
         if self.play is not None:
             blocks.append(self.play.onehot(points) * (weights["play"] * known * weight)[:, None])
         if self.histogram_share:
@@ -151,6 +163,10 @@ class Layout:
             shape = (points.shape[0], ARM_ENTRIES)
             blocks.append(xp.zeros(shape, dtype=points.dtype, device=device(points)))
         return xp.concat(blocks, axis=1)
+
+    def for_pairs(self, pairs: Pairs, share: float) -> Layout:
+        """The same with a block of pairs, whose share is taken from the influences."""
+        return replace(self, pairs=pairs, pair_share=share)
 
     def for_arms(self) -> Layout:
         """The same with a block of arms, whose share is taken from the influences."""
@@ -180,6 +196,7 @@ class Layout:
             mean=None if mean is None else float(mean[0]),
             square=None if square is None else float(square[0]),
             arms=found["arms"],
+            pairs=found["pairs"],
         )
 
     def block_noise(self, name: str, noise: float) -> float:

@@ -17,7 +17,7 @@ from tacit.play import PlayLaw
 from tacit.policy import Policy
 from tacit.problem import Problem
 from tacit.progress import Progress, silent
-from tacit.residual.refine import residual_target
+from tacit.residual.refine import columns_of, residual_target
 from tacit.residual.target import Residual
 
 FIRST_PASSES = 2  # the first epoch has no policy to compare with, so its records are read twice
@@ -100,6 +100,7 @@ def next_epoch(
         cohort,
         (*last.earlier, sum_up(policy, rng)),
         target.residual,
+        columns=columns_of(policy),
         budget=budget,
         rng=rng,
         options=options,

@@ -21,11 +21,9 @@ from tacit.design import Design, DesignOptions
 from tacit.design.choices import (
     by_ridge,
     choose_landmarks,
-    choose_layout,
     default_rank,
     most_levels,
-    noise_rho,
-    pass_budgets,
+    planned_multipliers,
     tolerance,
 )
 from tacit.design.options import require_rounds
@@ -212,7 +210,7 @@ class Plan:
 
     def at(self, rounds: int, budget: Budget) -> Forecast:
         """The same for another number of rounds or another budget."""
-        multipliers = self._multipliers(budget)
+        multipliers = self._multipliers(rounds, budget)
         planned = self._releases(rounds, multipliers, budget)
         simulation = self._simulation
         tau = planned.influences.tau
@@ -252,17 +250,14 @@ class Plan:
             prior=self.prior,
         )
 
-    def _multipliers(self, budget: Budget, problem: Problem | None = None) -> list[float]:
+    def _multipliers(
+        self, rounds: int, budget: Budget, problem: Problem | None = None
+    ) -> list[float]:
         """Of the privacy noise in each pass, for this problem or another one."""
         problem = problem or self.problem
         passes = 1 if budget.pure or self.options.plain else self.passes
-        found = []
-        anywhere = np.full((1, problem.dimension), 0.5)
-        for i, part in enumerate(pass_budgets(budget, passes)):
-            layout = choose_layout(problem, anywhere, part, self.options, last=i == passes - 1)
-            rho = noise_rho(part) * layout.influence_share
-            found.append(self._max_weight / math.sqrt(2.0 * rho))
-        return found
+        found = planned_multipliers(problem, rounds, budget, self.options, passes)
+        return [self._max_weight * multiplier for multiplier in found]
 
     @property
     def _max_weight(self) -> float:
@@ -355,8 +350,8 @@ class Plan:
         return found
 
     def _worth(self, comparer: Comparer, reduced: Reduced) -> ColumnWorth:
-        asked = self._multipliers(self.budget)
-        left_out = self._multipliers(self.budget, reduced.problem)
+        asked = self._multipliers(self.horizon, self.budget)
+        left_out = self._multipliers(self.horizon, self.budget, reduced.problem)
         studies = comparer.compare(reduced)
         gain, gain_error = paired(
             self._errors(studies.matters_left_out, left_out),

@@ -17,11 +17,7 @@ from tacit._typing import Floats, Rng
 from tacit.core import Budget
 from tacit.design import DesignOptions
 from tacit.design.allocation import allocate
-from tacit.design.choices import (
-    choose_layout,
-    noise_rho,
-    pass_budgets,
-)
+from tacit.design.choices import planned_multiplier, planned_multipliers
 from tacit.design.tuning import influence_quantile
 from tacit.epochs import Shares
 from tacit.epochs.design import FIRST_PASSES
@@ -65,12 +61,8 @@ class Player:
         self._shares = shares
         self._options = options
         self._seed = seed
-        first = pass_budgets(budget, FIRST_PASSES)
-        self._first = [
-            _multiplier(problem, part, options, last=i == len(first) - 1)
-            for i, part in enumerate(first)
-        ]
-        self._later = _multiplier(problem, budget, options, last=True)
+        self._problem = problem
+        self._budget = budget
 
     @property
     def uniform_regret(self) -> float:
@@ -133,8 +125,11 @@ class Player:
     def _uniform_epoch(self, rounds: int, rng: Rng) -> Learned:
         """What the first epoch teaches, in all worlds at once."""
         worlds = self._worlds
-        releases = expected_releases(worlds.uniform, rounds, self._first, self._options, 1.0)
-        noise = rng.normal(size=(len(self._first) * worlds.rank, worlds.count))
+        multipliers = planned_multipliers(
+            self._problem, rounds, self._budget, self._options, FIRST_PASSES
+        )
+        releases = expected_releases(worlds.uniform, rounds, multipliers, self._options, 1.0)
+        noise = rng.normal(size=(len(multipliers) * worlds.rank, worlds.count))
         return worlds.uniform.learned(releases.private, noise)
 
     def _means(self, learned: Learned) -> Floats:
@@ -211,6 +206,7 @@ class Player:
         rng: Rng,
     ) -> Learned:
         """What the release of an epoch says: one pass, which adds what is not known before it."""
+        multiplier = planned_multiplier(self._problem, rounds, self._budget, self._options)
         noise = self._options.noise
         error = played.variance_given(before, B) ** 0.5
         # A study does not know how noisy rewards are: what is not learned yet counts as noise.
@@ -228,7 +224,7 @@ class Player:
             played.d,
             played.target,
             horizon=rounds,
-            multiplier=self._later,
+            multiplier=multiplier,
             variance=(signal / r) ** 2,
             mean_square=(signal**2 + noise**2) / r**2,
         )
@@ -239,15 +235,8 @@ class Player:
             s,
             kept * (signal**2 + noise**2),
             residual.attenuation,
-            [2.0 * s * r * self._later],
+            [2.0 * s * r * multiplier],
             residual == REWARDS,
         )
         said = played.learned([observed], rng.normal(size=(self._worlds.rank, 1)))
         return Learned(said.J, said.h[:, 0])
-
-
-def _multiplier(problem: Problem, budget: Budget, options: DesignOptions, *, last: bool) -> float:
-    """Of the privacy noise in one pass."""
-    anywhere = np.full((1, problem.dimension), 0.5)
-    layout = choose_layout(problem, anywhere, budget, options, last=last)
-    return 1.0 / math.sqrt(2.0 * noise_rho(budget) * layout.influence_share)

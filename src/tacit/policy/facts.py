@@ -26,6 +26,7 @@ def facts_of(releases: Sequence[Release]) -> dict[str, Any]:
         "clip": design.clip,
         "unit": design.unit,
         "context_share": design.layout.context_share,
+        "pair_share": design.layout.pair_share,
         "plain": not design.layout.square_share,
         "records": releases[-1].released.records,
         "rank": design.rank,

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tacit._typing import Floats
+from tacit.contexts.pairs import Dependence
 from tacit.decoder.context_law import ContextCounts, points_given
 from tacit.decoder.decoding import by_people
 from tacit.design import Release
@@ -77,4 +78,5 @@ def _counts(releases: Sequence[Release]) -> ContextCounts | None:
         np.sum([counts.counts for counts in known], axis=0),
         math.sqrt(sum(counts.noise**2 for counts in known)),
         sum(counts.records for counts in known),
+        Dependence.pooled([counts.dependence for counts in known if counts.dependence is not None]),
     )

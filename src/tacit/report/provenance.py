@@ -30,6 +30,7 @@ MEANINGS = {
     "clip": "the largest influence one record may have",
     "unit": "whom the guarantee is for",
     "context_share": "share of the budget that learns who really comes",
+    "pair_share": "share of the budget that learns which context columns depend on each other",
     "plain": "whether only USCA's own statistic was released",
     "rank": "landmarks: numbers that describe the reward function",
 }

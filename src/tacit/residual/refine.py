@@ -7,11 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tacit._typing import Rng
+from tacit._typing import Floats, Rng
 from tacit.core import Budget
+from tacit.decoder.context_law import ContextCounts
 from tacit.decoder.decoding import by_people
 from tacit.decoder.parts import ReleaseParts
 from tacit.design import Design, DesignOptions
+from tacit.design.options import SIGNAL
 from tacit.errors import InputError, StateError
 from tacit.numerics.engine import Engine
 from tacit.policy import Policy
@@ -70,6 +72,7 @@ def refine(
     return design.build_next(
         policy.releases,
         target.residual,
+        columns=columns_of(policy),
         budget=spend,
         rng=coins,
         options=DesignOptions(signal=target.signal, noise=target.noise, device=device),
@@ -77,8 +80,18 @@ def refine(
     )
 
 
+def columns_of(policy: Policy) -> list[Floats] | None:
+    """The probabilities of the cells of each column of contexts, where they are counted and no
+    generator says more."""
+    design = policy.releases[-1].design
+    counts = ContextCounts.pooled(by_people(policy.releases)[-1])
+    if counts is None or design.layout.cells is None or design.generator_sample is not None:
+        return None
+    return design.layout.cells.column_probabilities(counts.counts, counts.noise, counts.records)
+
+
 class Target(NamedTuple):
-    """What records add in a residual pass, and the standard deviations to expect of it: of what is
+    """What records add in a residual pass, and the standard deviations to design for: of what is
     not learned yet, and of the noise of rewards."""
 
     residual: Residual
@@ -111,7 +124,9 @@ def residual_target(
             max(law.deviation for law in expected.laws),
         )
     clip = residual.residual_clip
-    return Target(residual, signal / clip, expected.noise / clip)
+    # A release that has learned nothing expects nothing to be left. A design that believed it would
+    # spend all it has on a few directions, and learn nothing once more.
+    return Target(residual, max(signal / clip, SIGNAL), expected.noise / clip)
 
 
 def _clipped(
