@@ -7,9 +7,11 @@ import inspect
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
 from sklearn import datasets
 from sklearn.neighbors import KNeighborsClassifier
 from typer.testing import CliRunner
@@ -309,3 +311,23 @@ def test_an_unknown_environment_is_refused_before_anything_is_measured() -> None
     done = CliRunner().invoke(command, ["--only", "nowhere"])
     assert done.exit_code != 0
     assert "there is no environment 'nowhere'" in str(done.exception)
+
+
+def test_a_stopped_run_goes_on_from_its_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is there is not measured again, unless a variant is missing."""
+    store = tmp_path / "done.jsonl"
+    arguments = ["--only", "branin", "--rounds", "300", "--epsilon", "1", "--workers", "1"]
+    arguments += ["--no-others", "--store", str(store), "--json"]
+    app = typer.Typer()
+    app.command()(benchmark.main)
+    first = CliRunner().invoke(app, [*arguments, "--seeds", "1"])
+    assert len(store.read_text().splitlines()) == 1
+    with store.open("a") as file:
+        file.write('{"setting": {"environment": "branin", "rou')  # a line that was cut off
+    again = CliRunner().invoke(app, [*arguments, "--seeds", "1"])
+    assert json.loads(again.stdout) == json.loads(first.stdout)
+    setting = benchmark.Setting("branin", 300, 1.0)
+    assert set(benchmark.stored(store, ["default"])) == {(setting, 0)}
+    assert not benchmark.stored(store, ["default", "advantage"])

@@ -2,6 +2,7 @@
 nothing else.
 
     python -m tacit_lab.benchmarks.tables [--only pooled-1+7] [--rounds 3000] [--epsilon 1] [--json]
+                                          [--store FILE]
 
 Each study is one environment of the arena, drawn for one seed, and a log of uniformly random
 actions. The policy is that of `tacit.fit`'s defaults: the default kernel, two passes, nothing known
@@ -17,7 +18,8 @@ privately` that of the one that Tacit learns with the same budget from actions a
 up to 1 % of the reward range. The share is how much of the way from random play to the best fixed
 action the policies have gone, on average over studies taken together: more than 1 if they
 personalise with success. Environments on data that is not part of Tacit are measured where they are
-named. `--page` writes the table into a page, between its marks. The command fails if a default
+named. `--page` writes the table into a page, between its marks. With `--store` a stopped run goes
+on: what is in the file is not measured again. The command fails if a default
 policy is worse than what was found, on average over the studies of a setting, by more than 1 % of
 the reward range.
 """
@@ -29,8 +31,9 @@ import multiprocessing
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
@@ -49,6 +52,7 @@ from tacit_lab.arena.names import environment_named
 from tacit_lab.arena.protocol import Environment
 from tacit_lab.arena.values import References, found_fixed, references, value
 from tacit_lab.benchmarks.pages import print_table, put_table
+from tacit_lab.json_lines import append_line, read_lines
 
 ROUNDS = (3_000, 10_000)
 EPSILONS = (0.3, 1.0, 3.0)
@@ -94,6 +98,10 @@ class Setting:
     environment: str
     rounds: int
     epsilon: float
+
+
+Job = tuple[Setting, int]  # and the seed
+Study = tuple[References, dict[str, float]]  # and the value of each variant
 
 
 @dataclass(frozen=True)
@@ -168,9 +176,7 @@ def found_privately(environment: Environment, log: Log, epsilon: float, seed: in
     return policy.decide_points(everybody[:1])[0]
 
 
-def study(
-    setting: Setting, seed: int, variants: Sequence[str] = tuple(VARIANTS)
-) -> tuple[References, dict[str, float]]:
+def study(setting: Setting, seed: int, variants: Sequence[str] = tuple(VARIANTS)) -> Study:
     """One environment as drawn for one seed: the references, and the value of each variant."""
     name = setting.environment
     make, _ = environment_named(name)
@@ -195,7 +201,7 @@ def study(
     return references(environment, visitors), values
 
 
-def gathered(setting: Setting, studies: Sequence[tuple[References, dict[str, float]]]) -> Result:
+def gathered(setting: Setting, studies: Sequence[Study]) -> Result:
     known = tuple(references for references, _ in studies)
     variants = studies[0][1]
     values = {variant: tuple(found[variant] for _, found in studies) for variant in variants}
@@ -272,22 +278,51 @@ def as_row(result: Result) -> dict[str, Any]:
 
 
 def measure(
-    wanted: Sequence[Setting], seeds: int, workers: int, variants: Sequence[str]
+    wanted: Sequence[Setting],
+    seeds: int,
+    workers: int,
+    variants: Sequence[str],
+    store: Path | None = None,
 ) -> list[Result]:
-    """All settings, in processes with one thread each."""
+    """All settings, in processes with one thread each. What is in `store` is not measured again."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    studies = stored(store, variants)
+    jobs = [(setting, seed) for seed in range(seeds) for setting in wanted]
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        jobs = [
-            [pool.submit(study, setting, seed, variants) for seed in range(seeds)]
-            for setting in wanted
-        ]
-        results = []
-        pairs = list(zip(wanted, jobs, strict=True))
-        for setting, studies in track(pairs, "measuring", console=Console(stderr=True)):
-            results.append(gathered(setting, [job.result() for job in studies]))
-    return results
+        running = {pool.submit(study, *job, variants): job for job in jobs if job not in studies}
+        done = track(
+            as_completed(running), "measuring", total=len(running), console=Console(stderr=True)
+        )
+        for each in done:
+            setting, seed = running[each]
+            known, values = each.result()
+            studies[setting, seed] = known, values
+            line = {"setting": asdict(setting), "seed": seed}
+            append_line(store, line | {"references": asdict(known), "values": values})
+    return [
+        gathered(setting, [studies[setting, seed] for seed in range(seeds)]) for setting in wanted
+    ]
+
+
+def stored(store: Path | None, variants: Sequence[str]) -> dict[Job, Study]:
+    """The studies in a file in which all of these variants were measured."""
+    found = {}
+    for line in read_lines(store):
+        setting = Setting(**line["setting"])
+        wanted = (FOUND, PRIVATELY, *apart(setting.environment, tuple(variants)))
+        if all(name in line["values"] for name in wanted):
+            values = {name: line["values"][name] for name in wanted}
+            found[setting, line["seed"]] = References(**line["references"]), values
+    return found
+
+
+@cache
+def apart(name: str, variants: tuple[str, ...]) -> list[str]:
+    """Those of the variants that are not the default again in an environment."""
+    environment = environment_named(name)[0](stream(name, 0, FUNCTION))
+    return [variant for variant in variants if VARIANTS[variant](environment) is not None]
 
 
 def main(
@@ -297,6 +332,9 @@ def main(
     seeds: Annotated[int, typer.Option(min=1, help="Studies for each setting.")] = 4,
     others: Annotated[bool, typer.Option(help="Own kernel and advantage, too.")] = True,
     workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    store: Annotated[
+        Path | None, typer.Option(help="A file that keeps what is done, to go on from.")
+    ] = None,
     page: Annotated[Path | None, typer.Option(help="A page to write the table to.")] = None,
     mark: Annotated[str, typer.Option(help="Which table of the page it is.")] = "tables",
     as_json: Annotated[bool, typer.Option("--json", help="JSON for machines.")] = False,
@@ -307,7 +345,7 @@ def main(
         environment_named(name)  # an unknown one is refused before anything is measured
     wanted = list(settings(names, rounds or ROUNDS, epsilon or EPSILONS))
     variants = list(VARIANTS) if others else ["default"]
-    results = measure(wanted, seeds, workers, variants)
+    results = measure(wanted, seeds, workers, variants, store)
     if as_json:
         print(json.dumps([as_row(result) for result in results], indent=2))
     else:
