@@ -632,3 +632,32 @@ def test_one_pass_is_still_to_be_had(tmp_path: Path) -> None:
     study.tell(study.ask({"c": 0.5}).id, reward=0.5)
     assert study.release().guarantee.delta == 1e-5
     assert [charge.request for charge in study.ledger.charges()] == ["release"]
+
+
+def directions(design: Design) -> int:
+    """In which a design measures the reward function."""
+    return int(np.linalg.matrix_rank(design.whitening))
+
+
+def second_of_nothing() -> tuple[Design, Design]:
+    """Two designs of passes over records whose rewards are noise."""
+    options = DesignOptions(rank=60, public_points=4096)
+    first = Design.build(PROBLEM, horizon=ROUNDS, budget=BUDGET, rng=0, passes=2, options=options)
+    statistic = first.statistic()
+    points, _ = records()
+    statistic.add_points(points, np.random.default_rng(1).choice([-1.0, 1.0], ROUNDS))
+    return first, refine(statistic.simulate_release(np.random.default_rng(2)))
+
+
+def test_a_pass_that_learns_nothing_does_not_narrow_the_next_one() -> None:
+    """The next one has more of the budget, and measures no fewer directions."""
+    first, second = second_of_nothing()
+    assert directions(second) >= directions(first) > 5
+
+
+def test_a_design_that_expects_nothing_measures_nearly_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tacit.residual.refine.SIGNAL", 1e-3)
+    first, second = second_of_nothing()
+    assert directions(second) < directions(first)
