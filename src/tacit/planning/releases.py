@@ -10,7 +10,7 @@ from tacit._typing import Floats
 from tacit.decoder.observations import LinearObservation
 from tacit.design.allocation import allocate, ridge_amplitudes
 from tacit.design.choices import COARSE_RANK, TUNING_POINTS
-from tacit.design.options import SIGNAL, DesignOptions
+from tacit.design.options import DesignOptions
 from tacit.design.tuning import choose_tau, influence_quantile
 from tacit.planning.learner import Learner
 from tacit.residual import REWARDS, choose_clip, clipping
@@ -59,10 +59,7 @@ def expected_releases(
             if residual != REWARDS:
                 _, kept = clipping(residual.residual_clip / math.hypot(signal, noise))
         r = residual.residual_clip
-        designed = signal / r
-        if private:
-            designed = max(designed, SIGNAL)  # see `tacit.residual.refine`
-        found = _tuned(learner, rounds, multiplier, designed, noise / r, ridge)
+        found = _tuned(learner, rounds, multiplier, signal / r, noise / r, ridge)
         tuned.append(found)
         mean_square = max_weight * kept * (signal**2 + noise**2)
         sigmas = [2.0 * found.clip * r * multiplier, 0.0]
