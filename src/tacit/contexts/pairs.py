@@ -54,8 +54,7 @@ class Pairs:
         xp = array_namespace(contexts)
         positions = xp.stack([part.position(contexts) for part in self.cells.parts], axis=1)
         cuts = xp.asarray(self.cuts, dtype=contexts.dtype, device=device(contexts))
-        signs = xp.where(positions >= cuts[None, :], 1.0, -1.0)
-        signs = xp.astype(signs, contexts.dtype)
+        signs = 2.0 * xp.astype(positions >= cuts[None, :], contexts.dtype) - 1.0
         products = [signs[:, i][:, None] * signs[:, i + 1 :] for i in range(self.columns - 1)]
         return xp.concat([signs, *products], axis=1)
 

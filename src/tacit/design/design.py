@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -128,7 +128,6 @@ class Design:
         previous: tuple[Release, ...],
         residual: Residual,
         *,
-        columns: Sequence[Floats] | None = None,
         budget: Budget,
         rng: np.random.Generator | int,
         options: DesignOptions,
@@ -136,8 +135,7 @@ class Design:
     ) -> Design:
         """The design of another pass over the same records, after the releases `previous`.
 
-        It has the same landmarks and eigenvectors. `columns` are the probabilities of each column's
-        cells, where only counts say who comes. `tacit.refine` chooses the rest.
+        It has the same landmarks and eigenvectors. `tacit.refine` chooses the rest.
         """
         planned = self.passes_left > 0 and budget == self.next_budget
         passes_left = self.passes_left - 1 if planned else 0
@@ -155,8 +153,8 @@ class Design:
             residual,
         )
         layout = choose_layout(self.problem, self.features.U, budget, options, last=not passes_left)
-        if columns is not None:
-            layout = with_pairs(layout, columns, self.horizon, budget)
+        if options.columns is not None:
+            layout = with_pairs(layout, options.columns, self.horizon, budget)
         return replace(
             self,
             budget=budget,
@@ -175,7 +173,6 @@ class Design:
         earlier: tuple[Earlier, ...],
         residual: Residual,
         *,
-        columns: Sequence[Floats] | None = None,
         budget: Budget,
         rng: np.random.Generator | int,
         options: DesignOptions,
@@ -198,8 +195,8 @@ class Design:
         )
         parts = assemble(problem, horizon, budget, coins, options, progress, residual=residual)
         layout = choose_layout(problem, self.features.U, budget, options, last=True)
-        if columns is not None:
-            layout = with_pairs(layout, columns, horizon, budget)
+        if options.columns is not None:
+            layout = with_pairs(layout, options.columns, horizon, budget)
         return replace(
             self,
             problem=problem,

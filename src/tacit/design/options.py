@@ -39,6 +39,7 @@ class DesignOptions:
     | `landmarks` | for experts: the landmarks, in unit coordinates |
     | `public_points` | for experts: public points in unit coordinates, or how many to draw |
     | `unknown` | for experts: the covariance of the weights of what records add, if it is known |
+    | `columns` | for experts: probabilities of the cells of each column, if only counts tell them |
 
     >>> options = tacit.DesignOptions(rank=200, signal=0.1)
     """
@@ -57,6 +58,7 @@ class DesignOptions:
     landmarks: Floats | None = None
     public_points: Floats | int | None = None
     unknown: Floats | None = None
+    columns: Sequence[Floats] | None = None
 
     def __post_init__(self) -> None:
         if self.rank is not None and (not _whole(self.rank) or self.rank < 1):

@@ -94,13 +94,13 @@ def next_epoch(
         signal=target.signal,
         noise=target.noise,
         unknown=_unknown(policy, target.residual),
+        columns=columns_of(policy),
     )
     design = last.build_epoch(
         problem,
         cohort,
         (*last.earlier, sum_up(policy, rng)),
         target.residual,
-        columns=columns_of(policy),
         budget=budget,
         rng=rng,
         options=options,

@@ -72,10 +72,14 @@ def refine(
     return design.build_next(
         policy.releases,
         target.residual,
-        columns=columns_of(policy),
         budget=spend,
         rng=coins,
-        options=DesignOptions(signal=target.signal, noise=target.noise, device=device),
+        options=DesignOptions(
+            signal=target.signal,
+            noise=target.noise,
+            device=device,
+            columns=columns_of(policy),
+        ),
         progress=progress,
     )
 
