@@ -128,6 +128,9 @@ def all_rows(found: Sequence[Setting]) -> list[list[str]]:
         rows.append(cells)
     cells = ["**mean**"]
     for rounds in ROUNDS:
+        if rounds not in {each.rounds for each in found}:
+            cells += ["", "", ""]
+            continue
         mean = summary(found, rounds)
         cells += [f"{mean[key]:.3f}" for key in ("regret", "error")] + [f"{mean['ratio']:.2f}"]
     return [*rows, cells]
