@@ -92,13 +92,11 @@ def test_correlations_of_columns_that_are_cut_off_their_middles_are_found() -> N
     assert np.abs(found - FOUND).max() < 0.06
 
 
-def test_noise_alone_is_hardly_a_correlation() -> None:
-    """The largest eigenvalue of noise is near the edge, and what lies above it is shrunk."""
+def test_noise_alone_makes_no_correlation() -> None:
+    """20 tables of independent columns. Seeds are fixed."""
     for seed in range(20):
-        found = dependence(people(3000, seed, np.eye(COLUMNS)), noise=300.0, seed=seed)
-        correlations = found.correlations()
-        if correlations is not None:
-            assert np.abs(correlations - np.eye(COLUMNS)).max() < 0.2
+        told = dependence(people(3000, seed, np.eye(COLUMNS)), noise=300.0, seed=seed)
+        assert told.correlations() is None
 
 
 def test_taking_noise_at_its_word_would_make_correlations() -> None:

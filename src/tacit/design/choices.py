@@ -169,9 +169,13 @@ def choose_layout(
     )
 
 
-def with_pairs(layout: Layout, laws: Sequence[Floats], horizon: int, budget: Budget) -> Layout:
+def with_pairs(
+    layout: Layout, laws: Sequence[Floats] | None, horizon: int, budget: Budget
+) -> Layout:
     """The layout with a block for pairs of columns, given what is known of each of them, if so many
     rounds can tell which depend on each other."""
+    if laws is None:
+        return layout
     assert layout.cells is not None
     share = pair_share(layout.cells.columns, horizon, budget)
     if not share:

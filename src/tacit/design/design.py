@@ -153,8 +153,7 @@ class Design:
             residual,
         )
         layout = choose_layout(self.problem, self.features.U, budget, options, last=not passes_left)
-        if options.columns is not None:
-            layout = with_pairs(layout, options.columns, self.horizon, budget)
+        layout = with_pairs(layout, options.columns, self.horizon, budget)
         return replace(
             self,
             budget=budget,
@@ -195,15 +194,13 @@ class Design:
         )
         parts = assemble(problem, horizon, budget, coins, options, progress, residual=residual)
         layout = choose_layout(problem, self.features.U, budget, options, last=True)
-        if options.columns is not None:
-            layout = with_pairs(layout, options.columns, horizon, budget)
         return replace(
             self,
             problem=problem,
             horizon=horizon,
             budget=budget,
             total_budget=budget,
-            layout=layout,
+            layout=with_pairs(layout, options.columns, horizon, budget),
             passes_left=0,
             residual=residual,
             previous=(),
